@@ -1,0 +1,102 @@
+"""The only door: what clients, workers, the command line and pages may ask.
+
+In process the engine itself stands behind these protocols; remotely, a client of the wire.
+Nothing above this file sees a row, a connection or a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from windlass.model.commands import (
+    BeginStep,
+    Claim,
+    ClaimedRun,
+    ClaimRuns,
+    CompleteStep,
+    FinishRun,
+    Heartbeat,
+    HoldRun,
+    Outcome,
+    RegisterWorker,
+    Started,
+    StartRun,
+    Suspend,
+    Suspended,
+)
+from windlass.model.page import ListRuns, RunPage
+from windlass.model.run import LogEntry, RunId, RunView, WorkerId
+from windlass.model.step import Step
+from windlass.model.time import Duration, Instant
+from windlass.model.worker import Worker
+
+
+class Runs(Protocol):
+    """For those who start runs and wait for them."""
+
+    def start_run(self, command: StartRun) -> Awaitable[Started]:
+        """Create the run, or answer with the one its key belongs to. Raises AlreadyExists on other input."""
+        ...
+
+    async def wait_for_result(self, namespace: str, run_id: RunId, wait_for: Duration | None) -> Outcome:
+        """Wait until the run is terminal or held, at most `wait_for`; then say where it stands."""
+        ...
+
+    async def get_run(self, namespace: str, run_id: RunId) -> RunView: ...
+
+    async def find_run(self, namespace: str, key: str) -> RunView:
+        """The run a start key belongs to. Raises NotFound."""
+        ...
+
+    async def list_runs(self, query: ListRuns) -> RunPage: ...
+
+    async def list_steps(self, namespace: str, run_id: RunId) -> tuple[Step, ...]:
+        """Every attempt of every step, in the order they began."""
+        ...
+
+    async def read_log(self, namespace: str, run_id: RunId) -> tuple[LogEntry, ...]: ...
+
+    async def resume_run(self, namespace: str, run_id: RunId) -> RunView:
+        """Let a paused run go on. Raises WrongState if it is not paused."""
+        ...
+
+    async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
+        """Workers that have not stopped, the most recently seen first."""
+        ...
+
+
+class Work(Protocol):
+    """For those who execute runs. Every method that takes a token raises ClaimLost when the token is old."""
+
+    async def register_worker(self, command: RegisterWorker) -> None: ...
+
+    async def heartbeat(self, command: Heartbeat) -> None:
+        """Say that the worker lives. Touches its own row only."""
+        ...
+
+    async def deregister_worker(self, namespace: str, id: WorkerId) -> None: ...
+
+    async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
+        """Claim due runs, the most urgent first; wait for some if there are none."""
+        ...
+
+    def begin_step(self, command: BeginStep) -> Awaitable[Instant]: ...
+
+    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+        """Record a result for ever. Answers with the time of the record."""
+        ...
+
+    async def suspend_run(self, command: Suspend) -> Suspended: ...
+
+    def finish_run(self, command: FinishRun) -> Awaitable[Instant]: ...
+
+    async def hold_run(self, command: HoldRun) -> None: ...
+
+    async def release_run(self, claim: Claim) -> None:
+        """Give a run back, claimable at once. Costs no retry."""
+        ...
+
+    async def renew_claim(self, claim: Claim) -> None:
+        """Move the end of the claim to now + visibility; it never moves back."""
+        ...

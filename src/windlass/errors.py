@@ -1,0 +1,188 @@
+"""Every error Windlass raises, and what to do about each.
+
+    WindlassError                 code: stable text, crosses the wire
+    ├── Rejected                  the request is wrong as it stands; do not retry
+    │   ├── InvalidInput          a value was refused; `path` says which one
+    │   ├── NotFound              no such run, workflow, …
+    │   ├── AlreadyExists         the name or the key is taken
+    │   ├── WrongState            it exists, but its state does not accept this
+    │   ├── NotAllowed            not here, not now, not from this caller
+    │   └── AmbiguousStep         a step needs an explicit key
+    ├── ClaimLost                 someone else owns this work now; drop it
+    ├── Unavailable               the store cannot answer; retry with back-off
+    ├── StoreRefused              this database cannot be used as it stands
+    ├── ReplayMismatch            code no longer matches recorded history
+    ├── ResultTimeout             result(timeout=…) gave up; the run goes on
+    └── UserCodeError             carried failure of user code
+        ├── StepFailed            a step failed for good
+        └── RunFailed             the run itself failed
+    StepError(Exception)          raised by user code to say how a step failed
+    Interrupt(BaseException)      control flow inside user code; never caught by `except Exception`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class WindlassError(Exception):
+    """Base of everything Windlass raises on purpose. `code` is stable and crosses the wire."""
+
+    code: ClassVar[str] = "windlass"
+
+
+class Rejected(WindlassError):
+    """The request is wrong as it stands; sending it again will not help."""
+
+    code = "rejected"
+
+
+class InvalidInput(Rejected):
+    """A value was refused before anything was written. `reason` is its stable code, `path` names the value."""
+
+    code = "invalid_input"
+
+    def __init__(self, message: str, *, reason: str = "invalid_input", path: str = "") -> None:
+        super().__init__(message)
+        self.reason, self.path = reason, path
+
+
+class NotFound(Rejected):
+    """No such thing in this namespace. `close` holds names that look alike."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, name: str, *, close: Sequence[str] = (), hint: str = "") -> None:
+        text = f"{kind} {name!r} does not exist."
+        if close:
+            text += " Did you mean " + " or ".join(repr(item) for item in close) + "?"
+        if hint:
+            text += f" {hint}"
+        super().__init__(text)
+        self.kind, self.name, self.close = kind, name, tuple(close)
+
+
+class AlreadyExists(Rejected):
+    """The name or start key belongs to something else; `owner` says to what."""
+
+    code = "already_exists"
+
+    def __init__(self, message: str, *, reason: str = "already_exists", owner: str = "") -> None:
+        super().__init__(message)
+        self.reason, self.owner = reason, owner
+
+
+class WrongState(Rejected):
+    """The thing exists, but its state does not accept this operation."""
+
+    code = "wrong_state"
+
+    def __init__(self, kind: str, id: str, state: str, *, wanted: str) -> None:
+        super().__init__(f"{kind} {id} is {state}; {wanted} was expected.")
+        self.kind, self.id, self.state, self.wanted = kind, id, state, wanted
+
+
+class NotAllowed(Rejected):
+    """This call is not possible here: a closed app, a context whose run has parked, a loop that already runs."""
+
+    code = "not_allowed"
+
+
+class AmbiguousStep(Rejected):
+    """Two concurrent branches call one step name, so the order of the calls is not repeatable. Give each a `key=`."""
+
+    code = "ambiguous_step"
+
+    def __init__(self, step: str) -> None:
+        super().__init__(
+            f"Step {step!r} is called from two concurrent branches, so its order is not repeatable. "
+            f"Give each a key: ctx.step({step}, x, key=x.id)."
+        )
+        self.step = step
+
+
+class ClaimLost(WindlassError):
+    """Someone else owns this work now. Drop it, write nothing, do not retry with the same token."""
+
+    code = "claim_lost"
+
+    def __init__(self, run_id: str, *, token: int | None = None) -> None:
+        super().__init__(f"The claim on {run_id} is lost: another worker owns it, or it is over.")
+        self.run_id, self.token = run_id, token
+
+
+class Unavailable(WindlassError):
+    """The store or server cannot answer now; the outcome of the call is unknown. Retry with back-off."""
+
+    code = "unavailable"
+
+
+class StoreRefused(WindlassError):
+    """This database cannot be used as it stands: not ours, corrupt, newer, read-only, unreachable. Nothing was written."""
+
+    code = "store_refused"
+
+
+class ReplayMismatch(WindlassError):
+    """The code no longer matches what the run has recorded. The run is paused until a person decides."""
+
+    code = "replay_mismatch"
+
+    def __init__(self, message: str, *, step: str = "", recorded: str = "", found: str = "") -> None:
+        super().__init__(message)
+        self.step, self.recorded, self.found = step, recorded, found
+
+
+class ResultTimeout(WindlassError, TimeoutError):
+    """`result(timeout=…)` gave up waiting. The run itself goes on."""
+
+    code = "result_timeout"
+
+    def __init__(self, run_id: str, status: str) -> None:
+        super().__init__(f"Run {run_id} is still {status}; it goes on. Call result() again to wait for it.")
+        self.run_id, self.status = run_id, status
+
+
+class UserCodeError(WindlassError):
+    """A failure of user code, carried as data: its type, message, data and traceback text."""
+
+    code = "user_code"
+
+    def __init__(
+        self, type: str, message: str, *, data: Any = None, traceback: str = "", kind: str = "logic", subject: str = ""
+    ) -> None:
+        super().__init__(self._sentence(type, message, subject))
+        self.type, self.message, self.data = type, message, data
+        self.traceback, self.kind, self.subject = traceback, kind, subject
+
+    @staticmethod
+    def _sentence(type: str, message: str, subject: str) -> str:
+        failed = f"{type}: {message}" if message else type
+        return f"{subject} failed: {failed}" if subject else failed
+
+
+class StepFailed(UserCodeError):
+    """A step failed for good: its retries are used up, or its failure is of a kind that is never retried."""
+
+    code = "step_failed"
+
+
+class RunFailed(UserCodeError):
+    """The run ended as failed. `kind` is one of the closed list of failure kinds."""
+
+    code = "run_failed"
+
+
+class StepError(Exception):
+    """Raise it in a step to say how it failed: `kind` decides whether it is retried, `retry_after` when."""
+
+    def __init__(
+        self, message: str = "", *, kind: str = "transient", retry_after: Any = None, data: Any = None
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.retry_after, self.data = kind, retry_after, data
+
+
+class Interrupt(BaseException):
+    """The body is being stopped: its claim ran out, its worker stops, or its run parked. Not an `Exception` on purpose."""

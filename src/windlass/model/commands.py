@@ -1,0 +1,180 @@
+"""What may be asked of the engine, and what it answers.
+
+Workers send durations, never instants: the store's clock is the only one that decides.
+Every command of a worker about a run carries the token of its claim.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from windlass.model.failure import Failure
+from windlass.model.retry import RetryPolicy
+from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.step import StepKind, StepRecord
+from windlass.model.time import Duration, Instant
+from windlass.model.worker import Served
+
+
+class StartRun(Struct, frozen=True, kw_only=True):
+    namespace: str
+    name: str
+    version: str
+    queue: str
+    priority: int
+    input: bytes
+    input_hash: bytes
+    key: str | None = None
+    delay_for: Duration | None = None
+    at: Instant | None = None
+
+
+class Started(Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    is_repeat: bool  # the key was known: nothing was created
+
+
+class RegisterWorker(Struct, frozen=True, kw_only=True):
+    namespace: str
+    id: WorkerId
+    host: str
+    pid: int
+    served: tuple[Served, ...]
+    slots: int
+
+
+class Heartbeat(Struct, frozen=True, kw_only=True):
+    namespace: str
+    id: WorkerId
+    active: int
+    completed: int
+    failed: int
+
+
+class ClaimRuns(Struct, frozen=True, kw_only=True):
+    namespace: str
+    worker: WorkerId
+    poll: int  # grows with every poll of this worker; a repeat of one poll gets the same rows
+    served: tuple[Served, ...]
+    limit: int
+    visibility_for: Duration
+    wait_for: Duration  # how long to wait for work before answering with none
+
+
+class ClaimedRun(Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    name: str
+    version: str
+    queue: str
+    token: int
+    attempts: int
+    recoveries: int
+    key: str | None
+    input: bytes
+    started_at: Instant
+    visibility_for: Duration
+    history: tuple[StepRecord, ...] = ()
+
+
+class BeginStep(Struct, frozen=True, kw_only=True):
+    """A body was entered (an observation), or a wait begins (`due_for` is set)."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    key: str
+    kind: StepKind
+    attempt: int
+    failures: int
+    input_hash: bytes
+    due_for: Duration | None = None
+
+
+class CompleteStep(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    token: int
+    key: str
+    kind: StepKind
+    attempt: int
+    order: int
+    failures: int
+    input_hash: bytes
+    output: bytes
+    ran_for: Duration
+    renew_for: Duration | None = None  # set when the holder sees less than half of its claim left
+
+
+class FailStep(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    token: int
+    key: str
+    kind: StepKind
+    attempt: int
+    order: int  # used only if the failure is final
+    failures: int  # before this one
+    input_hash: bytes
+    failure: Failure
+    retry: RetryPolicy
+    ran_for: Duration
+
+
+class Suspend(Struct, frozen=True, kw_only=True):
+    """Record failed attempts and new waits; with `park` also give the claim back until the earliest due time."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    failures: tuple[FailStep, ...] = ()
+    waits: tuple[BeginStep, ...] = ()
+    park: bool = False
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What became of one failed attempt or wait: due again in `due_in`, or over for good."""
+
+    key: str
+    due_in: Duration | None
+    at: Instant
+
+
+class Suspended(Struct, frozen=True, kw_only=True):
+    is_parked: bool
+    verdicts: tuple[Verdict, ...]
+
+
+class FinishRun(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    token: int
+    status: RunStatus
+    output: bytes | None = None
+    failure: Failure | None = None
+    result_hash: bytes = b""
+
+
+class HoldRun(Struct, frozen=True, kw_only=True):
+    """The holder gives its run to a person: paused, with the reason."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    reason: Failure
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """The holder's own claim: to release it, or to renew it."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    visibility_for: Duration = Duration(0)
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a waiter for a result gets: where the run stands now, terminal or held."""
+
+    status: RunStatus
+    output: bytes | None = None
+    failure: Failure | None = None

@@ -1,0 +1,32 @@
+"""How something failed: one closed list of kinds."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from windlass.model.time import Duration
+
+
+class FailureKind(StrEnum):
+    TRANSIENT = "transient"
+    LOGIC = "logic"
+    AUTH = "auth"
+    PERMISSION = "permission"
+    INDETERMINATE = "indeterminate"
+    TIMEOUT = "timeout"
+    DRIFT = "drift"
+    CRASH_LOOP = "crash_loop"
+    INTERNAL = "internal"
+
+
+class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    kind: FailureKind
+    type: str  # the exception's qualified name, as text: it is never imported
+    message: str
+    traceback: str = ""
+    data: bytes | None = None  # encoded by the codec: what the user attached, or a declared exception's state
+    retry_after: Duration | None = None
+    is_final: bool = False  # never retried, whatever the kind: `never=`, `raises=`
+    step: str = ""  # the step it came from, if it came from one

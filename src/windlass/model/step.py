@@ -1,0 +1,58 @@
+"""What a step is: append-only attempts under one key of a run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from windlass.model.failure import Failure
+from windlass.model.time import Duration, Instant
+
+
+class StepKind(StrEnum):
+    STEP = "step"
+    SLEEP = "sleep"
+
+
+class StepStatus(StrEnum):
+    RUNNING = "running"  # seen to have started; says nothing about how it ended
+    WAITING = "waiting"  # for due_at
+    COMPLETED = "completed"
+    FAILED = "failed"  # this attempt; due_at says when the next may begin, null means there is none
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A row of `steps`."""
+
+    namespace: str
+    run_id: str
+    key: str  # the name, "name#2" for repeats, "name:key" with an explicit key
+    attempt: int
+    kind: StepKind
+    status: StepStatus
+    order: int | None  # in which order results reached the code; null until there is one
+    token: int  # of the claim under which it was written
+    failures: int  # failed attempts up to and with this one: the retry budget counts nothing else
+    input_hash: bytes
+    output: bytes | None
+    failure: Failure | None
+    due_at: Instant | None
+    started_at: Instant | None
+    finished_at: Instant | None
+
+
+class StepRecord(Struct, frozen=True, kw_only=True):
+    """The latest attempt of one step, as a claim hands it to a worker. Durations, because workers compare no clocks."""
+
+    key: str
+    kind: StepKind
+    attempt: int
+    status: StepStatus
+    order: int | None
+    failures: int
+    input_hash: bytes
+    output: bytes | None = None
+    failure: Failure | None = None
+    due_in: Duration | None = None
+    finished_at: Instant | None = None

@@ -1,0 +1,33 @@
+"""What a worker is, and what it serves."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from windlass.model.run import WorkerId
+from windlass.model.time import Instant
+
+
+class Served(Struct, frozen=True, order=True):
+    """One thing a worker can execute: runs of this name and version in this queue."""
+
+    queue: str
+    name: str
+    version: str = ""
+
+
+class Worker(Struct, frozen=True, kw_only=True):
+    """A row of `workers`. A heartbeat touches this row and no other."""
+
+    namespace: str
+    id: WorkerId
+    host: str
+    pid: int
+    served: tuple[Served, ...]
+    slots: int
+    active: int
+    completed: int
+    failed: int
+    started_at: Instant
+    seen_at: Instant
+    stopped_at: Instant | None = None

@@ -1,0 +1,111 @@
+"""What the engine may ask of a store: named transactions, typed queries, and hooks around every commit.
+
+    run_tx("park_run", fn)
+      before_begin ─► begin ─► fn(tx) ─► before_commit ─► commit ─► after_commit ─► result
+                        ▲       │ may be run again after a deadlock or a busy database
+                        └───────┘ so it awaits nothing but `tx` and keeps no state of its own
+
+`single=True` promises that fn sends one statement: PostgreSQL then sends it without begin and commit, and
+before_commit means "before send", after_commit "after the reply". SQLite makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+
+from windlass.model.time import Instant
+from windlass.store.queries.keys import KeyQueries
+from windlass.store.queries.log import LogQueries
+from windlass.store.queries.runs import RunQueries
+from windlass.store.queries.steps import StepQueries
+from windlass.store.queries.workers import WorkerQueries
+
+T = TypeVar("T")
+Row = Sequence[Any]
+
+
+class Connection(Protocol):
+    """One open transaction on one database. Queries are known by their name in the catalogue."""
+
+    async def all(self, query: str, /, **parameters: Any) -> Sequence[Row]: ...
+
+    async def first(self, query: str, /, **parameters: Any) -> Row | None: ...
+
+    async def run(self, query: str, /, **parameters: Any) -> int:
+        """Execute and say how many rows changed."""
+        ...
+
+    async def batch(self, query: str, rows: Sequence[Any], /) -> Mapping[int, Instant]:
+        """Execute over many rows; parameters are attributes of each row. Answers {ordinal: time} of those that passed.
+
+        PostgreSQL: one statement, every parameter an array. SQLite: for each row the first statement of the text is the
+        guarded one, and the statements behind it run only if it changed something.
+        """
+        ...
+
+    async def now(self) -> Instant:
+        """The store's clock. On PostgreSQL read it after the rows are locked."""
+        ...
+
+
+class Tx:
+    """An open transaction, with one group of queries per noun."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.runs = RunQueries(connection)
+        self.steps = StepQueries(connection)
+        self.keys = KeyQueries(connection)
+        self.log = LogQueries(connection)
+        self.workers = WorkerQueries(connection)
+
+    async def now(self) -> Instant:
+        return await self.connection.now()
+
+
+class Hooks(Protocol):
+    """Called around every named transaction; tests count them and crash in them."""
+
+    def before_begin(self, name: str) -> None: ...
+
+    def before_commit(self, name: str) -> None: ...
+
+    def after_commit(self, name: str) -> None: ...
+
+
+class NoHooks:
+    def before_begin(self, name: str) -> None: ...
+
+    def before_commit(self, name: str) -> None: ...
+
+    def after_commit(self, name: str) -> None: ...
+
+
+class Lane(Struct, frozen=True):
+    """Kinds of batches that share a queue: at most `senders` batches in flight, each of at most `cap` rows."""
+
+    kinds: frozenset[str]
+    senders: int
+    cap: int
+
+
+class Store(Protocol):
+    lanes: Sequence[Lane]  # how the engine's batcher should send to this store
+    hooks: Hooks
+
+    async def open(self) -> None:
+        """Connect and migrate. Raises StoreRefused if this database cannot be used."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
+        """Run fn in one transaction. Raises Unavailable if the outcome is unknown or the database cannot be reached."""
+        ...
+
+    async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]]) -> T:
+        """Run fn on a consistent snapshot; it must not write. No hooks: nothing commits."""
+        ...

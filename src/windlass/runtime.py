@@ -59,6 +59,11 @@ def system_rng() -> Rng:
     return random.Random()  # noqa: S311 - jitter and ids, not secrets
 
 
+def seeded_rng(seed: str) -> random.Random:
+    """Numbers that are the same for the same seed, in every process."""
+    return random.Random(seed)  # noqa: S311 - repeatable on purpose
+
+
 class Ids:
     """Text ids that sort by creation: a prefix, 48 bits of milliseconds, 80 bits that grow within one millisecond."""
 

@@ -90,6 +90,19 @@ class BeginStep(Struct, frozen=True, kw_only=True):
     due_for: Duration | None = None
 
 
+class WaitStep(Struct, frozen=True, kw_only=True):
+    """A wait begins: due after `due_for`, or at `due_at` where the code named an instant."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    key: str
+    kind: StepKind
+    input_hash: bytes
+    due_for: Duration | None = None
+    due_at: Instant | None = None
+
+
 class CompleteStep(Struct, frozen=True, kw_only=True):
     namespace: str
     run_id: RunId
@@ -127,7 +140,7 @@ class Suspend(Struct, frozen=True, kw_only=True):
     run_id: RunId
     token: int
     failures: tuple[FailStep, ...] = ()
-    waits: tuple[BeginStep, ...] = ()
+    waits: tuple[WaitStep, ...] = ()
     park: bool = False
 
 

@@ -29,4 +29,5 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     data: bytes | None = None  # encoded by the codec: what the user attached, or a declared exception's state
     retry_after: Duration | None = None
     is_final: bool = False  # never retried, whatever the kind: `never=`, `raises=`
+    is_declared: bool = False  # of a class the step lists in `raises=`: it comes back as itself
     step: str = ""  # the step it came from, if it came from one

@@ -1,0 +1,54 @@
+# Needs Python 3.11 or newer, nothing else; everything it installs goes to .venv. Try: make demo
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench spec clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# The first interpreter that is new enough; `make PYTHON=…` names another.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$name" && break; done)
+
+help:
+	@echo 'make demo    kill workers and watch nothing get lost'
+	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'
+	@echo 'make check   lint, format, types, imports'
+	@echo 'make bench   measure throughput on this machine'
+	@echo 'make spec    which demands of the specification are tested'
+	@echo 'make clean   remove everything made here, .venv included'
+
+# Installed again only when pyproject.toml has changed.
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo 'Python 3.11 or newer was not found. Say which: make PYTHON=/path/to/python3'; exit 1; }
+	@echo 'Installing into $(VENV) …'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest --quiet $(TESTS)
+
+check: $(STAMP)
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/basedpyright --level warning
+# Its cache remembers how an import was resolved before the imported file existed.
+	@$(BIN)/lint-imports --no-logo --no-cache
+	@echo 'All checks passed.'
+
+bench: $(STAMP)
+	@$(BIN)/python bench/run.py
+
+spec: $(STAMP)
+	@$(BIN)/python tests/spec/report.py
+
+clean:
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

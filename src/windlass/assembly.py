@@ -1,0 +1,59 @@
+"""The composition root: from a URL to an open engine."""
+
+from __future__ import annotations
+
+from windlass.api.service import Runs, Work
+from windlass.engine.engine import Engine
+from windlass.engine.parts import EngineSettings
+from windlass.notify.local import Elsewhere, Hub
+
+from windlass.notify.sqlite import FileWatch
+from windlass.runtime import Clock, Ids, Rng, SystemClock
+from windlass.settings import Settings, parse_url
+from windlass.store.base import Hooks, Store
+
+from windlass.store.sqlite.store import SqliteStore
+
+
+class Opened:
+    """An open engine, as the layers above may see it: two doors and a way to close them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.runs: Runs = engine.runs
+        self.work: Work = engine.work
+        self.ids: Ids = engine.parts.ids
+
+    async def close(self) -> None:
+        await self.engine.close()
+
+
+async def open_engine(
+    url: str, settings: Settings, *, clock: Clock, rng: Rng, hooks: Hooks | None = None
+) -> Opened:
+    """Connect, migrate, listen. Raises StoreRefused if the database cannot be used."""
+    location = parse_url(url)
+    store: Store
+    elsewhere: Elsewhere
+    if location.kind == "sqlite":
+        store = sqlite = SqliteStore(location.target, clock=clock, hooks=hooks)
+        # A hint from outside comes in real time, also in a test whose clock stands still.
+        elsewhere = FileWatch(sqlite.data_version, clock=SystemClock())
+    else:
+        # The database's own clock decides, unless a test brings one.
+        injected = None if isinstance(clock, SystemClock) else clock
+        store = PostgresStore(location.target, clock=injected, hooks=hooks)
+        elsewhere = PostgresListener(location.target, clock=SystemClock())
+    engine = Engine(
+        store,
+        Hub(elsewhere),
+        clock=clock,
+        rng=rng,
+        settings=EngineSettings(
+            max_recoveries=settings.max_recoveries,
+            poll_for=settings.poll_for,
+            keys_expire_for=settings.keys_expire_for,
+        ),
+    )
+    await engine.open()
+    return Opened(engine)

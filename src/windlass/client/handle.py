@@ -1,0 +1,163 @@
+"""A run, held from outside: wait for its result, ask where it stands, let it go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from windlass.api.service import Runs
+from windlass.codec import Codec
+from windlass.define.registry import Registry
+from windlass.define.workflow import WorkflowDefinition
+from windlass.errors import NotAllowed, NotFound, ReplayMismatch, ResultTimeout, RunFailed, WrongState
+from windlass.model.commands import Outcome
+from windlass.model.duration import to_duration
+from windlass.model.failure import Failure
+from windlass.model.run import RunId, RunStatus
+from windlass.model.time import SECOND, Duration
+from windlass.model.worker import Served, Worker
+from windlass.runtime import Clock
+
+R = TypeVar("R")
+
+WARN_AFTER = Duration(3 * SECOND)  # a run nobody serves is said so this long into result()
+LIVE_FOR = Duration(30 * SECOND)  # a worker not seen for longer does not count
+
+log = logging.getLogger("windlass.client")
+
+
+class Door(Struct, frozen=True, kw_only=True):
+    """What a handle needs to ask: the way to the runs, and how to read what comes back."""
+
+    runs: Callable[[], Awaitable[Runs]]  # opens on first use
+    namespace: str
+    codec: Codec
+    registry: Registry
+    clock: Clock
+    worker_command: Callable[[str], str]  # workflow name → "windlass worker shop:app"
+
+
+class Handle(Generic[R]):
+    """A run that was started, by anyone: `await handle.result()` has the workflow's return type.
+
+    Example: `print(await app.handle(order, key="order-7").result(timeout="1m"))`
+    """
+
+    def __init__(
+        self,
+        door: Door,
+        *,
+        run_id: RunId | None = None,
+        key: str | None = None,
+        definition: WorkflowDefinition | None = None,
+        is_known: bool = False,
+    ) -> None:
+        self._door, self._run_id, self._key, self._definition = door, run_id, key, definition
+        self._is_known = is_known  # the run was seen to exist
+
+    @property
+    def id(self) -> str:
+        """The run's id. Raises NotAllowed while a handle made from a key has not been awaited."""
+        if self._run_id is None:
+            raise NotAllowed(f"The run of key {self._key!r} is not looked up yet: await handle.status() first.")
+        return self._run_id
+
+    def __repr__(self) -> str:
+        return f"Handle({self._run_id!r})" if self._run_id is not None else f"Handle(key={self._key!r})"
+
+    async def result(self, timeout: str | int | float | timedelta | None = None) -> R:  # noqa: ASYNC109
+        """Wait for the run to end and answer with what it returned.
+
+        Raises RunFailed if it failed, ReplayMismatch if it is held because the code changed under it, ResultTimeout if
+        `timeout` passed first (the run goes on), WrongState if it ended or is held in another way.
+        """
+        left = None if timeout is None else to_duration(timeout, what="timeout")
+        runs, run_id = await self._reach()
+        namespace = self._door.namespace
+        first = WARN_AFTER if left is None else min(left, WARN_AFTER)
+        outcome = await runs.wait_for_result(namespace, run_id, first)
+        if not _is_settled(outcome.status) and (left is None or left > WARN_AFTER):
+            await self._warn_if_unserved(runs, run_id)
+            left = None if left is None else Duration(left - WARN_AFTER)
+            outcome = await runs.wait_for_result(namespace, run_id, left)
+        while left is None and not _is_settled(outcome.status):  # a remote door may answer earlier than asked
+            outcome = await runs.wait_for_result(namespace, run_id, None)
+        return self._read(run_id, outcome)
+
+    async def status(self) -> RunStatus:
+        """Where the run stands now: a text such as "running" or "completed"."""
+        runs, run_id = await self._reach()
+        return (await runs.get_run(self._door.namespace, run_id)).run.status
+
+    async def resume(self) -> None:
+        """Let a paused run go on. Raises WrongState if it is not paused."""
+        runs, run_id = await self._reach()
+        await runs.resume_run(self._door.namespace, run_id)
+
+    async def _reach(self) -> tuple[Runs, RunId]:
+        """Open the door and make sure the run exists: waiting for one that does not would never end."""
+        runs = await self._door.runs()
+        if self._run_id is not None and self._is_known:
+            return runs, self._run_id
+        if self._run_id is None:
+            run = (await runs.find_run(self._door.namespace, self._key or "")).run
+            if self._definition is not None and run.name != self._definition.name:
+                raise NotFound(f"Run of workflow {self._definition.name!r} with key", self._key or "")
+        else:
+            run = (await runs.get_run(self._door.namespace, self._run_id)).run
+            self._definition = self._door.registry.workflow_or_none(run.name)
+        self._run_id, self._is_known = run.id, True
+        return runs, run.id
+
+    def _read(self, run_id: RunId, outcome: Outcome) -> R:
+        if not _is_settled(outcome.status):
+            raise ResultTimeout(run_id, outcome.status)
+        failure = outcome.failure
+        if outcome.status is RunStatus.COMPLETED:
+            expected = Any if self._definition is None else self._definition.return_type
+            value: R = self._door.codec.decode(b"" if outcome.output is None else outcome.output, expected)
+            return value
+        if outcome.status is RunStatus.FAILED and failure is not None:
+            raise self._failed(run_id, failure)
+        if failure is not None and failure.type.rpartition(".")[2] == ReplayMismatch.__name__:
+            raise ReplayMismatch(failure.message, step=failure.step)
+        raise WrongState("Run", run_id, outcome.status, wanted=RunStatus.COMPLETED)
+
+    def _failed(self, run_id: RunId, failure: Failure) -> RunFailed:
+        name = "" if self._definition is None else f" ({self._definition.name!r})"
+        return RunFailed(
+            failure.type,
+            failure.message,
+            data=None if failure.data is None else self._door.codec.decode(failure.data),
+            traceback=failure.traceback,
+            kind=failure.kind,
+            subject=f"Run {run_id}{name}",
+        )
+
+    async def _warn_if_unserved(self, runs: Runs, run_id: RunId) -> None:
+        run = (await runs.get_run(self._door.namespace, run_id)).run
+        if run.status is not RunStatus.PENDING:
+            return
+        wanted = Served(run.queue, run.name, run.version)
+        now = self._door.clock.now()
+        if any(_is_live(worker, now) and wanted in worker.served for worker in await runs.list_workers(run.namespace)):
+            return
+        log.warning(
+            'Run %s (%r) is pending and no live worker runs %r. Start one: %s, or "async with app.worker():".',
+            run_id,
+            run.name,
+            run.name,
+            self._door.worker_command(run.name),
+        )
+
+
+def _is_settled(status: RunStatus) -> bool:
+    return status.is_terminal or status is RunStatus.PAUSED
+
+
+def _is_live(worker: Worker, now: int) -> bool:
+    return worker.stopped_at is None and now - worker.seen_at <= LIVE_FOR

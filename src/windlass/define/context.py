@@ -1,0 +1,131 @@
+"""What a workflow may do: the typed surface of `ctx`. The worker's context implements it.
+
+Whoever has a `ctx` is replayed; whoever has not runs once. `step`, `map` and the sleeps are plain functions that
+reserve their key when called and return a coroutine, so `asyncio.gather` and `TaskGroup` work on them as they are.
+
+Their results are typed `Coroutine[object, None, R]`: with `Any` in the first two places mypy calls the overloads of
+`asyncio.gather` ambiguous and answers `Any`.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from datetime import datetime
+from random import Random
+from typing import Any, TypeVar, TypeVarTuple, Unpack, overload
+from uuid import UUID
+
+from windlass.define.options import DurationLike, MapOptions, StepOptions
+
+R = TypeVar("R")
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+class Context(ABC):
+    """The first parameter of every workflow. Its calls are remembered: what is done once is not done again.
+
+    Example::
+
+        @app.workflow
+        async def order(ctx: windlass.Context, id: str) -> str:
+            receipt = await ctx.step(charge, id, retry=windlass.Retry(5))
+            await ctx.sleep("1d")
+            return receipt
+    """
+
+    run_id: str
+    """The id of this run: "run_" and 26 characters."""
+
+    key: str | None
+    """The key the run was started with, if there was one."""
+
+    log: logging.LoggerAdapter[logging.Logger]
+    """A logger that adds the run's id and stays silent while the run is replayed."""
+
+    random: Random
+    """Random numbers that are the same at every replay: the seed is the run's id."""
+
+    @abstractmethod
+    def uuid(self) -> UUID:
+        """A UUID that is the same at every replay."""
+
+    @abstractmethod
+    def now(self) -> datetime:
+        """The time of the last delivered record, in UTC: the same at every replay, and no extra write."""
+
+    @overload
+    @abstractmethod
+    def step(
+        self, fn: Callable[[*Ts], Awaitable[R]], /, *args: *Ts, **options: Unpack[StepOptions]
+    ) -> Coroutine[object, None, R]: ...
+
+    @overload
+    @abstractmethod
+    def step(
+        self, fn: Callable[[*Ts], R], /, *args: *Ts, **options: Unpack[StepOptions]
+    ) -> Coroutine[object, None, R]: ...
+
+    @abstractmethod
+    def step(
+        self, fn: Callable[..., Any], /, *args: *Ts, **options: Unpack[StepOptions]
+    ) -> Coroutine[object, None, Any]:
+        """Run `fn(*args)` until it has completed once, and remember what it returned.
+
+        `fn` may be sync (it runs in a thread) or async. Arguments go by position; keyword arguments of `fn` go by
+        `functools.partial`. Raises StepFailed when the retries are used up, or the exception itself if it is one of
+        `raises`. Example: `await ctx.step(fetch, 42, key="user-42", timeout="30s")`.
+        """
+
+    @overload
+    @abstractmethod
+    def map(
+        self,
+        fn: Callable[[T], Awaitable[R]],
+        items: Iterable[T],
+        /,
+        *,
+        key: Callable[[T], str] | None = None,
+        limit: int | None = None,
+        **options: Unpack[MapOptions],
+    ) -> Coroutine[object, None, list[R]]: ...
+
+    @overload
+    @abstractmethod
+    def map(
+        self,
+        fn: Callable[[T], R],
+        items: Iterable[T],
+        /,
+        *,
+        key: Callable[[T], str] | None = None,
+        limit: int | None = None,
+        **options: Unpack[MapOptions],
+    ) -> Coroutine[object, None, list[R]]: ...
+
+    @abstractmethod
+    def map(
+        self,
+        fn: Callable[[T], Any],
+        items: Iterable[T],
+        /,
+        *,
+        key: Callable[[T], str] | None = None,
+        limit: int | None = None,
+        **options: Unpack[MapOptions],
+    ) -> Coroutine[object, None, list[Any]]:
+        """One step per item, at most `limit` at a time; the results in the order of the items.
+
+        `key` makes an item's key from the item; without it items are numbered, so their order must be repeatable.
+        Example: `await ctx.map(resize, images, key=lambda image: image.id, limit=8)`.
+        """
+
+    @abstractmethod
+    def sleep(self, duration: DurationLike, /) -> Coroutine[object, None, None]:
+        """Wait for `"10s"`, `"1d12h"`, seconds or a timedelta. Survives restarts and holds no worker."""
+
+    @abstractmethod
+    def sleep_until(self, when: datetime, /) -> Coroutine[object, None, None]:
+        """Wait until a time that carries its zone. One that has passed does not wait."""

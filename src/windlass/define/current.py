@@ -1,0 +1,38 @@
+"""Which step is running here: what a step's body may know about itself.
+
+Steps get no `ctx`. The worker sets `STEP` before it enters a body, also in the thread of a sync one.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import datetime
+
+from msgspec import Struct
+
+from windlass.errors import NotAllowed
+
+
+class StepInfo(Struct, frozen=True, kw_only=True):
+    """The step that is running: hand `idempotency_key` to the outside world, it is the same at every attempt."""
+
+    key: str
+    name: str
+    attempt: int  # 1 for the first
+    run_id: str
+    idempotency_key: str
+    deadline: datetime | None  # when the body will be stopped
+
+
+STEP: ContextVar[StepInfo] = ContextVar("windlass_step")
+
+
+def current_step() -> StepInfo:
+    """The step whose body is running. Raises NotAllowed outside of a step, also in the body of a workflow.
+
+    Example: `requests.post(url, headers={"Idempotency-Key": windlass.current_step().idempotency_key})`.
+    """
+    info = STEP.get(None)
+    if info is None:
+        raise NotAllowed("current_step() is for the body of a step, and no step is running here.")
+    return info

@@ -1,0 +1,224 @@
+"""Which workflows and steps exist in this process, by function and by name."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
+
+from windlass.define import signature
+from windlass.define.options import DurationLike
+from windlass.define.retry import Retry
+from windlass.define.workflow import StepDefinition, WorkflowDefinition, check_retry_option
+from windlass.errors import AlreadyExists, InvalidInput, NotFound
+from windlass.model.duration import to_duration
+from windlass.model.worker import Served
+from windlass.rules.limits import check_name, check_queue, check_visibility
+
+Identity = tuple[str, str]  # module and qualified name: the same after a notebook cell runs again
+
+
+class Registry:
+    """What one App has declared."""
+
+    def __init__(self) -> None:
+        self._workflows: dict[str, WorkflowDefinition] = {}
+        self._workflow_names: dict[Identity, str] = {}
+        self._steps: dict[Identity, StepDefinition] = {}
+        self._step_owners: dict[str, Identity] = {}
+        # Weak, and the values without their function: a function made anew at every replay must not stay for ever.
+        self._described: WeakKeyDictionary[Callable[..., Any], StepDefinition] = WeakKeyDictionary()
+
+    def declare_workflow(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry | None = None,
+        visibility: DurationLike | None = None,
+        local: Mapping[str, Any] | None = None,
+    ) -> WorkflowDefinition:
+        """Declare or replace. `local` helps to read annotations that name types of an enclosing function.
+
+        Raises InvalidInput for what cannot be a workflow, AlreadyExists if the name is another function's.
+        """
+        plain = signature.check_workflow_function(function)
+        name = check_name(plain.__name__ if name is None else name, what="workflow name")
+        location = signature.locate(plain)
+        parameters = signature.read_workflow(plain, name=name, location=location, local=local)
+        definition = WorkflowDefinition(
+            name=name,
+            version=check_name(version, what="version") if version != "" else "",
+            queue=check_queue(queue),
+            retry=check_retry_option(retry, what=f"retry of workflow {name!r}"),
+            visibility_for=None if visibility is None else check_visibility(to_duration(visibility, what="visibility")),
+            function=plain,
+            argument_names=parameters.names,
+            argument_types=parameters.types,
+            required=parameters.required,
+            return_type=_decodable(signature.return_annotation(plain, local=local))[0],
+            location=location,
+        )
+        known = self._workflows.get(name)
+        if known is not None and _identity(known.function) != _identity(plain):
+            raise _taken("Workflow", name, known.location, location)
+        self._workflows[name] = definition
+        self._workflow_names[_identity(plain)] = name
+        return definition
+
+    def declare_step(
+        self, function: Callable[..., Any], *, local: Mapping[str, Any] | None = None, **options: Any
+    ) -> StepDefinition:
+        """Give a function the options it has wherever it is called as a step. Declaring it again replaces them."""
+        if not isinstance(function, types.FunctionType):
+            _check_callable(function, "app.step")
+            raise InvalidInput(
+                f"app.step declares a function, not a {type(function).__name__}; give the options to ctx.step().",
+                reason="invalid_step",
+            )
+        definition = self._read_step(function, name=options.pop("name", None), local=local).with_options(options)
+        identity = _identity(function)
+        owner = self._step_owners.get(definition.name, identity)
+        if owner != identity:
+            raise _taken("Step", definition.name, self._steps[owner].location, definition.location)
+        previous = self._steps.get(identity)
+        if previous is not None:
+            self._step_owners.pop(previous.name, None)
+        self._steps[identity] = definition
+        self._step_owners[definition.name] = identity
+        self._described.clear()
+        return definition
+
+    def find_workflow(self, wanted: Callable[..., Any] | str) -> WorkflowDefinition:
+        """The definition of a function or a name. Raises NotFound with names that look alike."""
+        if isinstance(wanted, str):
+            definition = self._workflows.get(wanted)
+            name, hint = wanted, "Declare it with @app.workflow."
+        else:
+            identity = _identity(wanted) if isinstance(wanted, types.FunctionType) else ("", "")
+            definition = self._workflows.get(self._workflow_names.get(identity, ""))
+            name = getattr(wanted, "__name__", type(wanted).__name__)
+            location = signature.locate(wanted)
+            hint = f"Declare {name}{f' ({location})' if location else ''} with @app.workflow."
+        if definition is not None:
+            return definition
+        close = [item for item in difflib.get_close_matches(name, self._workflows, n=3) if item != name]
+        raise NotFound("Workflow", name, close=close, hint=hint)
+
+    def workflow_or_none(self, name: str) -> WorkflowDefinition | None:
+        return self._workflows.get(name)
+
+    @property
+    def workflows(self) -> tuple[WorkflowDefinition, ...]:
+        return tuple(self._workflows.values())
+
+    def served(self, queues: Iterable[str]) -> tuple[Served, ...]:
+        """Every workflow in every one of these queues: a run may be started in another queue than its workflow's."""
+        return tuple(
+            sorted(Served(queue, item.name, item.version) for queue in set(queues) for item in self._workflows.values())
+        )
+
+    def describe_step(self, function: Callable[..., Any], name: str | None = None) -> StepDefinition:
+        """What is known about any callable used as a step: declared or not, function, builtin, partial, method, object.
+
+        Raises InvalidInput for what cannot be a step, and for a lambda without `name`.
+        """
+        try:
+            known = self._described.get(function)
+        except TypeError:  # not hashable, or nothing a weak reference can point to
+            known = None
+        if known is None:
+            known = self._describe(function, name)
+        changes: dict[str, Any] = {"function": function}
+        if name is not None:
+            changes["name"] = check_name(name, what="step name")
+        return replace(known, **changes)
+
+    def _describe(self, function: Callable[..., Any], name: str | None) -> StepDefinition:
+        _check_callable(function, "ctx.step")
+        if isinstance(function, types.FunctionType):
+            identity = _identity(function)
+            if identity in self._workflow_names:
+                raise InvalidInput(
+                    f"{function.__name__} is a workflow, and ctx.step() takes a step: a function without ctx.",
+                    reason="invalid_step",
+                )
+            known = self._steps.get(identity) or self._read_step(function, name=name)
+        elif isinstance(function, (functools.partial, types.MethodType)):
+            inner = function.func if isinstance(function, functools.partial) else function.__func__
+            return self.describe_step(inner, name)
+        else:
+            known = self._read_step(function, name=name)
+        known = replace(known, function=_forgotten)
+        if name is None:
+            with contextlib.suppress(TypeError):
+                self._described[function] = known
+        return known
+
+    def _read_step(
+        self, function: Callable[..., Any], *, name: str | None, local: Mapping[str, Any] | None = None
+    ) -> StepDefinition:
+        name = signature.step_name(function) if name is None else name
+        return_type, declares_return = _decodable(signature.return_annotation(function, local=local))
+        return StepDefinition(
+            name=check_name(name, what="step name"),
+            function=function,
+            retry=None,
+            timeout_for=None,
+            visibility_for=None,
+            raises=(),
+            return_type=return_type,
+            declares_return=declares_return,
+            is_async=signature.is_async(function),
+            location=signature.locate(function),
+        )
+
+
+def _decodable(type: Any) -> tuple[Any, bool]:
+    """The type to decode by, and whether one was declared. The codec itself knows which ones it can restore."""
+    return (Any, False) if type is signature.UNRESOLVED else (type, True)
+
+
+def _forgotten() -> None:
+    """Stands where a definition must not keep its function alive."""
+
+
+def _identity(function: Callable[..., Any]) -> Identity:
+    return (getattr(function, "__module__", "") or "", function.__qualname__)
+
+
+def _taken(kind: str, name: str, first: str, second: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"{kind} {name!r} is declared twice: at {first} and, as another function, at {second}. "
+        "Rename one, or give it name=.",
+        reason="already_registered",
+        owner=first,
+    )
+
+
+def _check_callable(function: object, verb: str) -> None:
+    if inspect.iscoroutine(function) or inspect.isawaitable(function):
+        name = getattr(function, "__name__", "fetch")
+        if inspect.iscoroutine(function):
+            function.close()  # it will never run; without this Python adds a second complaint
+        raise InvalidInput(
+            f"{verb}() takes the function, not its result: {verb}({name}, …), without calling it.",
+            reason="invalid_step",
+        )
+    if not callable(function):
+        raise InvalidInput(f"{verb}() takes a function, not a {type(function).__name__}.", reason="invalid_step")
+    if signature.is_generator(function):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise InvalidInput(
+            f"Step {name!r} ({signature.locate(function)}) is a generator; return a list instead.",
+            reason="invalid_step",
+        )

@@ -1,0 +1,74 @@
+"""What was declared: a workflow, a step, and what their signatures say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from windlass.define.retry import Retry, check_exceptions
+from windlass.errors import InvalidInput
+from windlass.model.duration import to_duration
+from windlass.model.time import Duration
+from windlass.rules.limits import check_name, check_visibility
+
+
+class WorkflowDefinition(Struct, frozen=True, kw_only=True):
+    name: str
+    version: str  # "" unless pinned
+    queue: str
+    retry: Retry | None  # for its steps, unless they say otherwise
+    visibility_for: Duration | None
+    function: Callable[..., Any]
+    argument_names: tuple[str, ...]  # without ctx
+    argument_types: tuple[Any, ...]
+    required: int  # how many of them have no default
+    return_type: Any
+    location: str  # "shop.py:12"
+
+
+class StepDefinition(Struct, frozen=True, kw_only=True):
+    name: str
+    function: Callable[..., Any]
+    retry: Retry | None
+    timeout_for: Duration | None
+    visibility_for: Duration | None
+    raises: tuple[type[BaseException], ...]
+    return_type: Any  # Any if none is declared, or none that can be read
+    declares_return: bool
+    is_async: bool
+    location: str  # "" for what was not written in Python
+
+    def with_options(self, options: Mapping[str, Any]) -> StepDefinition:
+        """This step as one call wants it. Ignores `key`, which is the call's own; raises InvalidInput."""
+        changes = {field: value for field, value in _resolve(options, step=self.name) if value is not None}
+        return replace(self, **changes) if changes else self
+
+
+def _resolve(options: Mapping[str, Any], *, step: str) -> list[tuple[str, Any]]:
+    """Option by option: the field it sets and the checked value."""
+    resolved: list[tuple[str, Any]] = []
+    for option, value in options.items():
+        if value is None or option == "key":
+            continue
+        if option == "name":
+            resolved.append(("name", check_name(value, what="step name")))
+        elif option == "retry":
+            resolved.append(("retry", check_retry_option(value, what=f"retry of step {step!r}")))
+        elif option == "timeout":
+            resolved.append(("timeout_for", to_duration(value, what="timeout", allow_zero=False)))
+        elif option == "visibility":
+            resolved.append(("visibility_for", check_visibility(to_duration(value, what="visibility"))))
+        elif option == "raises":
+            resolved.append(("raises", check_exceptions(value, what="raises")))
+    return resolved
+
+
+def check_retry_option(value: object, *, what: str) -> Retry | None:
+    if value is None or isinstance(value, Retry):
+        return value
+    hint = f"windlass.Retry({value})" if isinstance(value, int) and not isinstance(value, bool) else "windlass.Retry(5)"
+    message = f"The {what} takes a Retry, not {type(value).__name__}: {hint}."
+    raise InvalidInput(message, reason="invalid_option", path="retry")

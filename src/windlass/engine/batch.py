@@ -1,0 +1,161 @@
+"""Group commit: many callers, one transaction.
+
+    submit ─► queue of the lane ─► whatever gathered while the previous batch was in flight ─► one transaction
+                                     │ deadlock, busy, connection lost: the whole batch again (repeats are recognised)
+                                     │ any other error: two halves, so that one bad row never fails its neighbours
+                                     └► an outcome per row
+
+There is no timer: an idle system adds no latency, a busy one commits far less often than it completes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from windlass.errors import Unavailable
+from windlass.model.time import MILLISECOND, SECOND
+from windlass.runtime import Clock
+from windlass.store.base import Lane, Store, Tx
+
+TRIES = 12
+FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
+
+
+class Kind(Protocol):
+    """One operation of the hot path, over many rows."""
+
+    def order(self, item: Any) -> Any:
+        """What to sort by, so that two batches lock the same rows in the same order."""
+        ...
+
+    def is_single(self, items: Sequence[Any]) -> bool:
+        """Is this one statement, which needs no begin and commit around it?"""
+        ...
+
+    async def write(self, tx: Tx, items: Sequence[Any]) -> Sequence[Any]:
+        """An outcome for each item: a value, or the exception its caller gets."""
+        ...
+
+    def after_commit(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
+        """Wake whoever may be waiting. Runs once the batch has been committed."""
+        ...
+
+
+class _Entry:
+    __slots__ = ("future", "item", "kind")
+
+    def __init__(self, kind: str, item: Any, future: asyncio.Future[Any]) -> None:
+        self.kind, self.item, self.future = kind, item, future
+
+
+class _Queue:
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.entries: deque[_Entry] = deque()
+        self.senders = 0
+
+
+class Batcher:
+    def __init__(self, store: Store, kinds: Mapping[str, Kind], *, clock: Clock) -> None:
+        self._store, self._kinds, self._clock = store, kinds, clock
+        self._queues = {kind: queue for queue in map(_Queue, store.lanes) for kind in queue.lane.kinds}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, kind: str, item: Any) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        queue = self._queues[kind]
+        queue.entries.append(_Entry(kind, item, future))
+        if queue.senders < queue.lane.senders:
+            queue.senders += 1
+            # Starts in the next turn of the loop, so that every caller of this turn joins the batch; in an empty
+            # context, because the caller may be a run and the sender is no part of it.
+            task = loop.create_task(self._send_all(queue), context=contextvars.Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return future
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._tasks)
+
+    async def drain(self) -> None:
+        """Wait until everything submitted has its outcome."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _send_all(self, queue: _Queue) -> None:
+        try:
+            while queue.entries:
+                cap = queue.lane.cap
+                if len(queue.entries) <= cap:
+                    batch = list(queue.entries)
+                    queue.entries.clear()
+                else:
+                    batch = [queue.entries.popleft() for _ in range(cap)]
+                await self._send(batch)
+        finally:
+            queue.senders -= 1
+
+    async def _send(self, batch: list[_Entry]) -> None:
+        try:
+            outcomes = await self._write(batch)
+        except Unavailable as error:
+            _fail(batch, error)
+        except Exception as error:
+            if len(batch) == 1:
+                _fail(batch, error)
+            else:
+                middle = len(batch) // 2
+                await self._send(batch[:middle])
+                await self._send(batch[middle:])
+        except BaseException as error:
+            _fail(batch, Unavailable(f"The store stopped before it answered ({type(error).__name__})."))
+            raise
+        else:
+            for entry, outcome in outcomes:
+                if entry.future.done():  # its caller was cancelled
+                    continue
+                if isinstance(outcome, Exception):
+                    entry.future.set_exception(outcome)
+                else:
+                    entry.future.set_result(outcome)
+
+    async def _write(self, batch: list[_Entry]) -> list[tuple[_Entry, Any]]:
+        by_kind: dict[str, list[_Entry]] = {}
+        for entry in batch:
+            by_kind.setdefault(entry.kind, []).append(entry)
+        for kind, entries in by_kind.items():
+            order = self._kinds[kind].order
+            entries.sort(key=lambda entry: order(entry.item))
+        items = {kind: [entry.item for entry in entries] for kind, entries in by_kind.items()}
+
+        async def write(tx: Tx) -> dict[str, Sequence[Any]]:
+            return {kind: await self._kinds[kind].write(tx, rows) for kind, rows in items.items()}
+
+        name = "+".join(sorted(items))
+        single = len(items) == 1 and all(self._kinds[kind].is_single(rows) for kind, rows in items.items())
+        written = await self._run(name, write, single=single)
+        for kind, rows in items.items():
+            self._kinds[kind].after_commit(rows, written[kind])
+        return [pair for kind in by_kind for pair in zip(by_kind[kind], written[kind], strict=True)]
+
+    async def _run(self, name: str, write: Any, *, single: bool) -> dict[str, Sequence[Any]]:
+        pause: int = FIRST_PAUSE
+        for _ in range(TRIES - 1):
+            try:
+                return await self._store.run_tx(name, write, single=single)
+            except Unavailable:
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        return await self._store.run_tx(name, write, single=single)
+
+
+def _fail(batch: Sequence[_Entry], error: Exception) -> None:
+    for entry in batch:
+        if not entry.future.done():
+            entry.future.set_exception(error)

@@ -1,0 +1,187 @@
+"""Give due runs to a worker: subscribe, look, claim, and only then wait.
+
+A claim is also the recovery of a dead worker's runs: a running row whose claim has ended is due like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine, Sequence
+
+from windlass.engine.offers import Offer
+from windlass.engine.parts import Parts
+from windlass.engine.release import release_run
+from windlass.errors import ClaimLost, Unavailable
+from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.run import RunStatus
+from windlass.model.step import Step, StepStatus
+from windlass.model.time import MILLISECOND, Instant
+from windlass.notify.local import Subscription, ended_topic, queue_topic, run_topic
+from windlass.rules import runs as run_rules
+from windlass.rules import steps as step_rules
+from windlass.store.base import Tx
+from windlass.store.queries.runs import ClaimedRow
+
+LOCKED_ELSEWHERE_FOR = 5 * MILLISECOND  # due, yet not to be had: another claimer is at it
+
+
+async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
+    deadline = parts.clock.monotonic() + command.wait_for
+    topics = [queue_topic(command.namespace, queue) for queue in sorted({item.queue for item in command.served})]
+    with parts.hub.subscribe(*topics) as subscription:
+        while True:
+            subscription.clear()
+            claimed, due_in = await _claim_due(parts, command)
+            left = deadline - parts.clock.monotonic()
+            if claimed or left <= 0:
+                return claimed
+            pause = min(left, parts.settings.poll_for, left if due_in is None else due_in)
+            dispatched = await _wait_with_offer(parts, command, subscription, pause)
+            if dispatched:
+                return dispatched
+
+
+async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun], int | None]:
+    """What is due now, else how long until something is. Looks before it writes: an idle poll takes no lock."""
+
+    async def look(tx: Tx) -> tuple[Instant | None, Instant]:
+        return await tx.runs.next_due(namespace=command.namespace, served=command.served), await tx.now()
+
+    due_at, now = await parts.store.read("next_due", look)
+    if due_at is None or due_at > now:
+        return [], None if due_at is None else due_at - now
+    claimed = await _claim(parts, command)
+    return claimed, LOCKED_ELSEWHERE_FOR
+
+
+async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
+    is_repeat = False
+    ended: list[ClaimedRow] = []
+
+    async def claim(tx: Tx) -> list[ClaimedRun]:
+        ended.clear()
+        rows: list[ClaimedRow] = []
+        if is_repeat:  # the answer to this very poll was lost: its runs are ours already
+            rows = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+        rows = rows or await tx.runs.claim(
+            namespace=command.namespace,
+            served=command.served,
+            limit=command.limit,
+            worker=command.worker,
+            poll=command.poll,
+            visibility_for=command.visibility_for,
+        )
+        # A second statement on purpose: the claim's own would read history as of before its lock.
+        seen = [row.run.id for row in rows if row.run.attempts > 1]
+        histories = await tx.steps.histories(command.namespace, run_ids=seen) if seen else {}
+        now = await tx.now()
+        looping = [row for row in rows if run_rules.is_crash_loop(row.run, max_recoveries=parts.settings.max_recoveries)]
+        if looping:
+            await tx.runs.finish([_crash_loop(row, histories.get(row.run.id, [])) for row in looping])
+            ended.extend(looping)
+        lost = {row.run.id for row in looping}
+        return [
+            _claimed(row, histories.get(row.run.id, []), command, now=now) for row in rows if row.run.id not in lost
+        ]
+
+    async def attempt() -> list[ClaimedRun]:
+        nonlocal is_repeat
+        try:
+            return await parts.store.run_tx("claim_runs", claim)
+        except Unavailable:
+            is_repeat = True
+            return await parts.store.run_tx("claim_runs", claim)
+
+    claimed = await _never_lost(parts, command, attempt())
+    for row in ended:
+        parts.hub.publish_here(run_topic(row.run.namespace, row.run.id))
+        parts.hub.publish_elsewhere(ended_topic(row.run.namespace))
+    return claimed
+
+
+async def _never_lost(
+    parts: Parts, command: ClaimRuns, claiming: Coroutine[None, None, list[ClaimedRun]]
+) -> list[ClaimedRun]:
+    """Await a claim; if the caller is cancelled meanwhile, what the claim brings goes back to its queue."""
+    task = asyncio.get_running_loop().create_task(claiming, context=contextvars.Context())
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        parts.spawn(_give_all_back(parts, command, task))
+        raise
+
+
+async def _give_all_back(parts: Parts, command: ClaimRuns, claiming: asyncio.Task[list[ClaimedRun]]) -> None:
+    await asyncio.wait([claiming])
+    if claiming.exception() is None:
+        for run in claiming.result():
+            await _give_back(parts, command, run)
+
+
+async def _give_back(parts: Parts, command: ClaimRuns, run: ClaimedRun) -> None:
+    try:
+        await release_run(parts, Claim(namespace=command.namespace, run_id=run.run_id, token=run.token))
+    except (ClaimLost, Unavailable):
+        return  # it comes back by itself when the claim ends
+
+
+def _claimed(row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, now: Instant) -> ClaimedRun:
+    run = row.run
+    return ClaimedRun(
+        run_id=run.id,
+        name=run.name,
+        version=run.version,
+        queue=run.queue,
+        token=run.token,
+        attempts=run.attempts,
+        recoveries=run.recoveries,
+        key=row.start_key,
+        input=row.input,
+        started_at=run.started_at or now,
+        visibility_for=command.visibility_for,
+        history=tuple(step_rules.record(step, now=now) for step in history),
+    )
+
+
+def _crash_loop(row: ClaimedRow, history: Sequence[Step]) -> FinishRun:
+    """End a run that keeps killing its workers, naming the step that was seen to start under the last claims."""
+    entered = [step for step in history if step.status is StepStatus.RUNNING]
+    culprit = max(entered, key=lambda step: (step.token, step.attempt)).key if entered else ""
+    where = f"step {culprit!r}" if culprit else "the workflow, outside any step"
+    times = row.run.recoveries
+    return FinishRun(
+        namespace=row.run.namespace,
+        run_id=row.run.id,
+        token=row.run.token,
+        status=RunStatus.FAILED,
+        failure=Failure(
+            kind=FailureKind.CRASH_LOOP,
+            type="CrashLoop",
+            message=f"The worker disappeared {times} times in a row while executing {where}.",
+            step=culprit,
+        ),
+    )
+
+
+async def _wait_with_offer(
+    parts: Parts, command: ClaimRuns, subscription: Subscription, pause: int
+) -> list[ClaimedRun]:
+    def orphan(run: ClaimedRun) -> None:
+        parts.spawn(_give_back(parts, command, run))
+
+    offer = Offer(command, subscription, orphan)
+    parts.offers.add(offer)
+    try:
+        await subscription.wait(parts.clock, pause)
+        parts.offers.remove(offer)
+        while offer.in_flight:  # a start has inserted, or is about to insert, a run for us
+            subscription.clear()
+            await subscription.wait(parts.clock, parts.settings.poll_for)
+        return offer.taken
+    except BaseException:
+        offer.abandon()
+        raise
+    finally:
+        parts.offers.remove(offer)

@@ -1,0 +1,178 @@
+"""The engine: binds the operations to the door. In process, clients and workers hold these two objects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from windlass.engine import claim, park, release, resume, start
+from windlass.engine.batch import Batcher, Kind
+from windlass.engine.finish import FinishRuns
+from windlass.engine.offers import Offers
+from windlass.engine.parts import EngineSettings, Parts
+from windlass.engine.result import Results
+from windlass.engine.start import StartRuns
+from windlass.engine.step import BeginSteps, CompleteSteps
+from windlass.errors import NotFound
+from windlass.model.commands import (
+    BeginStep,
+    Claim,
+    ClaimedRun,
+    ClaimRuns,
+    CompleteStep,
+    FinishRun,
+    Heartbeat,
+    HoldRun,
+    Outcome,
+    RegisterWorker,
+    Started,
+    StartRun,
+    Suspend,
+    Suspended,
+)
+from windlass.model.page import ListRuns, RunPage
+from windlass.model.run import LogEntry, RunId, RunView, WorkerId
+from windlass.model.step import Step
+from windlass.model.time import Duration, Instant
+from windlass.model.worker import Worker
+from windlass.notify.local import Hub
+from windlass.runtime import Clock, Ids, Rng
+from windlass.store.base import Store, Tx
+
+T = TypeVar("T")
+
+
+class Engine:
+    """One store, opened. `runs` is for those who ask, `work` for those who execute."""
+
+    def __init__(self, store: Store, hub: Hub, *, clock: Clock, rng: Rng, settings: EngineSettings | None = None) -> None:
+        kinds: dict[str, Kind] = {}
+        self.parts = Parts(
+            store=store,
+            hub=hub,
+            clock=clock,
+            rng=rng,
+            ids=Ids(clock, rng),
+            offers=Offers(),
+            settings=settings or EngineSettings(),
+            batcher=Batcher(store, kinds, clock=clock),
+        )
+        kinds["start_runs"] = StartRuns(self.parts)
+        kinds["begin_steps"] = BeginSteps()
+        kinds["complete_steps"] = CompleteSteps()
+        kinds["finish_runs"] = FinishRuns(hub)
+        self.runs = EngineRuns(self.parts)
+        self.work = EngineWork(self.parts)
+
+    async def open(self) -> None:
+        await self.parts.store.open()
+        await self.parts.hub.open()
+
+    async def close(self) -> None:
+        await self.parts.batcher.drain()
+        while self.parts.background:
+            await asyncio.wait(self.parts.background)
+        await self.parts.hub.close()
+        await self.parts.store.close()
+
+
+class EngineRuns:
+    """api.service.Runs, in process."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._results = Results(parts)
+
+    def start_run(self, command: StartRun) -> Awaitable[Started]:
+        future: Awaitable[Started] = start.start_run(self._parts, command)
+        return future
+
+    async def wait_for_result(self, namespace: str, run_id: RunId, wait_for: Duration | None) -> Outcome:
+        return await self._results.wait(namespace, run_id, wait_for)
+
+    async def get_run(self, namespace: str, run_id: RunId) -> RunView:
+        return _found(await self._read("get_run", lambda tx: tx.runs.view(namespace, id=run_id)), "run", run_id)
+
+    async def find_run(self, namespace: str, key: str) -> RunView:
+        async def find(tx: Tx) -> RunView | None:
+            owner = (await tx.keys.owners(namespace, keys=[key])).get(key)
+            return None if owner is None else await tx.runs.view(namespace, id=RunId(owner.run_id))
+
+        return _found(await self._read("find_run", find), "run with key", key)
+
+    async def list_runs(self, query: ListRuns) -> RunPage:
+        more = ListRuns(
+            namespace=query.namespace,
+            status=query.status,
+            name=query.name,
+            queue=query.queue,
+            before=query.before,
+            limit=query.limit + 1,
+        )
+        found = await self._read("list_runs", lambda tx: tx.runs.list(more))
+        runs = tuple(found[: query.limit])
+        return RunPage(runs=runs, next=runs[-1].id if len(found) > query.limit else None)
+
+    async def list_steps(self, namespace: str, run_id: RunId) -> tuple[Step, ...]:
+        return tuple(await self._read("list_steps", lambda tx: tx.steps.attempts(namespace, run_id=run_id)))
+
+    async def read_log(self, namespace: str, run_id: RunId) -> tuple[LogEntry, ...]:
+        return tuple(await self._read("read_log", lambda tx: tx.log.of_subject(namespace, kind="run", id=run_id)))
+
+    async def resume_run(self, namespace: str, run_id: RunId) -> RunView:
+        await resume.resume_run(self._parts, namespace, run_id)
+        return await self.get_run(namespace, run_id)
+
+    async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
+        return tuple(await self._read("list_workers", lambda tx: tx.workers.live(namespace)))
+
+    async def _read(self, name: str, fn: Callable[[Tx], Awaitable[T]]) -> T:
+        return await self._parts.store.read(name, fn)
+
+
+class EngineWork:
+    """api.service.Work, in process."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def register_worker(self, command: RegisterWorker) -> None:
+        await self._parts.store.run_tx("register_worker", lambda tx: tx.workers.register(command))
+
+    async def heartbeat(self, command: Heartbeat) -> None:
+        if not await self._parts.store.run_tx("heartbeat", lambda tx: tx.workers.heartbeat(command), single=True):
+            raise NotFound("worker", command.id)
+
+    async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
+        await self._parts.store.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
+
+    async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
+        return await claim.claim_runs(self._parts, command)
+
+    def begin_step(self, command: BeginStep) -> Awaitable[Instant]:
+        return self._parts.batcher.submit("begin_steps", command)
+
+    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+        return self._parts.batcher.submit("complete_steps", command)
+
+    async def suspend_run(self, command: Suspend) -> Suspended:
+        return await park.suspend_run(self._parts, command)
+
+    def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
+        return self._parts.batcher.submit("finish_runs", command)
+
+    async def hold_run(self, command: HoldRun) -> None:
+        await release.hold_run(self._parts, command)
+
+    async def release_run(self, claim: Claim) -> None:
+        await release.release_run(self._parts, claim)
+
+    async def renew_claim(self, claim: Claim) -> None:
+        await release.renew_claim(self._parts, claim)
+
+
+def _found(view: RunView | None, kind: str, name: str) -> RunView:
+    if view is None:
+        raise NotFound(kind, name)
+    return view

@@ -1,0 +1,74 @@
+"""Local dispatch: a claim call that waits in this process is an offer of slots, and a start may answer it.
+
+The run is then inserted already claimed, which saves a commit. The offer is only a place in memory: if the process dies
+between the insert and the hand-over, the run is an ordinary claim nobody released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from windlass.model.commands import ClaimedRun, ClaimRuns
+from windlass.model.worker import Served
+from windlass.notify.local import Subscription
+
+
+class Offer:
+    """The free slots of one waiting claim call."""
+
+    def __init__(self, command: ClaimRuns, waiter: Subscription, orphan: Callable[[ClaimedRun], Any]) -> None:
+        self.command = command
+        self.taken: list[ClaimedRun] = []
+        self.in_flight = 0
+        self._served = frozenset(command.served)
+        self._waiter, self._orphan = waiter, orphan
+        self._is_abandoned = False
+
+    def accepts(self, served: Served) -> bool:
+        return served in self._served and len(self.taken) + self.in_flight < self.command.limit
+
+    def reserve(self) -> None:
+        self.in_flight += 1
+
+    def deliver(self, run: ClaimedRun) -> None:
+        self.in_flight -= 1
+        if self._is_abandoned:
+            self._orphan(run)
+        else:
+            self.taken.append(run)
+            self._waiter.wake()
+
+    def give_back(self) -> None:
+        """The reserved slot was not needed: the start was a repeat, or failed."""
+        self.in_flight -= 1
+        self._waiter.wake()
+
+    def abandon(self) -> None:
+        """The caller is gone: whatever was or will be delivered goes back to the queue."""
+        self._is_abandoned = True
+        for run in self.taken:
+            self._orphan(run)
+        self.taken.clear()
+
+
+class Offers:
+    """The offers open in this process."""
+
+    def __init__(self) -> None:
+        self._open: list[Offer] = []
+
+    def add(self, offer: Offer) -> None:
+        self._open.append(offer)
+
+    def remove(self, offer: Offer) -> None:
+        """No start may reserve a slot of it any more."""
+        if offer in self._open:
+            self._open.remove(offer)
+
+    def reserve(self, namespace: str, served: Served) -> Offer | None:
+        for offer in self._open:
+            if offer.command.namespace == namespace and offer.accepts(served):
+                offer.reserve()
+                return offer
+        return None

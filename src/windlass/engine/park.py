@@ -1,0 +1,55 @@
+"""Record what a run waits for and, when nothing of it is at work any more, give its claim back until then.
+
+Failed attempts and new waits put their due time on their step. Parking locks the run, reads its open waits anew and
+takes the earliest, so nothing that arrived meanwhile is slept through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.engine.parts import Parts
+from windlass.engine.release import lock_claimed, save_run
+from windlass.model.commands import Claim, Suspend, Suspended, Verdict
+from windlass.model.run import Run
+from windlass.model.step import Step
+from windlass.model.time import Instant
+from windlass.notify.local import queue_topic
+from windlass.rules import runs as run_rules
+from windlass.rules import steps as step_rules
+from windlass.store.base import Tx
+
+
+async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
+    claim = Claim(namespace=command.namespace, run_id=command.run_id, token=command.token)
+    jitters = [parts.rng.random() for _ in command.failures]  # outside: the transaction may be run again
+
+    async def suspend(tx: Tx) -> tuple[Suspended, Run]:
+        run = await lock_claimed(tx, claim)
+        now = await tx.now()
+        failed = [
+            step_rules.fail(item, now=now, jitter=jitter)
+            for item, jitter in zip(command.failures, jitters, strict=True)
+        ]
+        steps = [*failed, *(step_rules.wait(item, now=now) for item in command.waits)]
+        await tx.steps.settle(steps)
+        # A failure for good is an answer the code is waiting for, so the run has something to do.
+        park = command.park and all(step.due_at is not None for step in failed)
+        if park:
+            waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
+            run = await save_run(tx, run_rules.park(run, waits, now=now), was=run, cause=_cause(waits))
+        return Suspended(is_parked=park, verdicts=tuple(_verdict(step, now=now) for step in steps)), run
+
+    suspended, run = await parts.store.run_tx("park_run" if command.park else "suspend_steps", suspend)
+    if suspended.is_parked:
+        # Whoever waits for this queue computes anew until when it may sleep.
+        parts.hub.publish(queue_topic(run.namespace, run.queue))
+    return suspended
+
+
+def _cause(waits: Sequence[Step]) -> str:
+    return min(waits, key=lambda step: step.due_at or 0).kind if waits else "release"
+
+
+def _verdict(step: Step, *, now: Instant) -> Verdict:
+    return Verdict(key=step.key, due_in=step_rules.remaining(step.due_at, now=now), at=now)

@@ -1,0 +1,43 @@
+"""What every operation is given: the store, the hints, the clock, and the few numbers that steer them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Struct
+
+from windlass.engine.batch import Batcher
+from windlass.engine.offers import Offers
+from windlass.model.time import SECOND, Duration
+from windlass.notify.local import Hub
+from windlass.runtime import Clock, Ids, Rng
+from windlass.store.base import Store
+
+
+class EngineSettings(Struct, frozen=True, kw_only=True):
+    max_recoveries: int = 10
+    poll_for: Duration = Duration(5 * SECOND)  # the longest anyone waits without looking again
+    keys_expire_for: Duration | None = None  # start keys are kept for ever unless this is set
+
+
+@dataclass(slots=True)
+class Parts:
+    store: Store
+    hub: Hub
+    clock: Clock
+    rng: Rng
+    ids: Ids
+    offers: Offers
+    settings: EngineSettings
+    batcher: Batcher
+    background: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something nobody awaits; closing the engine does. In an empty context: it is no part of any run."""
+        task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)

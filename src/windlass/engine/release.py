@@ -1,0 +1,75 @@
+"""Give a claim back, renew it, or give its run to a person: the holder's own decisions about its claim."""
+
+from __future__ import annotations
+
+
+from windlass.engine.parts import Parts
+from windlass.errors import ClaimLost
+from windlass.model.commands import Claim, HoldRun
+from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.notify.local import ended_topic, queue_topic, run_topic
+from windlass.rules import runs as rules
+from windlass.store.base import Tx
+
+
+async def release_run(parts: Parts, claim: Claim) -> None:
+    async def release(tx: Tx) -> Run:
+        run = await lock_claimed(tx, claim)
+        return await save_run(tx, rules.release(run, now=await tx.now()), was=run, cause="release")
+
+    run = await parts.store.run_tx("release_run", release)
+    parts.hub.publish(queue_topic(run.namespace, run.queue))
+
+
+async def renew_claim(parts: Parts, claim: Claim) -> None:
+    async def renew(tx: Tx) -> bool:
+        return await tx.runs.renew(
+            namespace=claim.namespace, id=claim.run_id, token=claim.token, visibility_for=claim.visibility_for
+        )
+
+    if not await parts.store.run_tx("renew_claim", renew, single=True):
+        raise ClaimLost(claim.run_id, token=claim.token)
+
+
+async def hold_run(parts: Parts, command: HoldRun) -> None:
+    claim = Claim(namespace=command.namespace, run_id=command.run_id, token=command.token)
+
+    async def hold(tx: Tx) -> None:
+        run = await lock_claimed(tx, claim)
+        await tx.runs.set_failure(run.namespace, id=run.id, failure=command.reason)
+        await save_run(tx, rules.hold(run), was=run, cause="mismatch")
+
+    await parts.store.run_tx("hold_run", hold)
+    parts.hub.publish_here(run_topic(command.namespace, command.run_id))
+    parts.hub.publish_elsewhere(ended_topic(command.namespace))
+
+
+async def lock_claimed(tx: Tx, claim: Claim) -> Run:
+    """The run under its lock, if the claim still holds; else ClaimLost, and nothing has changed."""
+    run = await tx.runs.lock(claim.namespace, id=claim.run_id)
+    if run is None or run.token != claim.token or run.status is not RunStatus.RUNNING:
+        raise ClaimLost(claim.run_id, token=claim.token)
+    return run
+
+
+async def save_run(tx: Tx, run: Run, *, was: Run, cause: str) -> Run:
+    """Write a status change and its log row."""
+    if not await tx.runs.save(run, was=was):
+        raise ClaimLost(run.id, token=was.token)
+    await tx.log.append([await _entry(tx, run, was=was, cause=cause)])
+    return run
+
+
+async def _entry(tx: Tx, run: Run, *, was: Run, cause: str) -> LogEntry:
+    return LogEntry(
+        seq=0,  # given by the store
+        namespace=run.namespace,
+        subject_kind="run",
+        subject_id=run.id,
+        from_status=was.status,
+        to_status=run.status,
+        cause=cause,
+        at=await tx.now(),
+    )
+
+

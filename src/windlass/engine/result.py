@@ -1,0 +1,79 @@
+"""Wait for runs to end: subscribe, look, and only then wait. Many waiters share one read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+
+from windlass.engine.parts import Parts
+from windlass.errors import NotFound
+from windlass.model.commands import Outcome
+from windlass.model.run import RunId
+from windlass.model.time import Duration
+from windlass.notify.local import ended_topic, run_topic
+from windlass.store.base import Tx
+
+
+class Results:
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._asked: dict[tuple[str, RunId], asyncio.Future[Outcome | None]] = {}
+        self._reader: asyncio.Task[None] | None = None
+
+    async def wait(self, namespace: str, run_id: RunId, wait_for: Duration | None) -> Outcome:
+        """Until the run is terminal or paused, at most `wait_for`; then where it stands."""
+        clock, longest = self._parts.clock, self._parts.settings.poll_for
+        deadline = None if wait_for is None else clock.monotonic() + wait_for
+        with self._parts.hub.subscribe(run_topic(namespace, run_id), ended_topic(namespace)) as subscription:
+            while True:
+                subscription.clear()
+                outcome = await self._look(namespace, run_id)
+                if outcome is not None:
+                    return outcome
+                left = longest if deadline is None else deadline - clock.monotonic()
+                if left <= 0:
+                    return await self._standing(namespace, run_id)
+                await subscription.wait(clock, min(left, longest))
+
+    async def _look(self, namespace: str, run_id: RunId) -> Outcome | None:
+        loop = asyncio.get_running_loop()
+        future = self._asked.get((namespace, run_id))
+        if future is None:
+            future = self._asked[namespace, run_id] = loop.create_future()
+        if self._reader is None or self._reader.done():
+            self._reader = loop.create_task(self._read_all(), context=contextvars.Context())
+        return await asyncio.shield(future)
+
+    async def _read_all(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                found = await self._read(asked)
+            except Exception as error:
+                for future in asked.values():
+                    if not future.done():
+                        future.set_exception(error)
+                        future.exception()  # a waiter that gave up must not make the loop complain
+                continue
+            for key, future in asked.items():
+                if not future.done():
+                    future.set_result(found.get(key))
+
+    async def _read(
+        self, asked: dict[tuple[str, RunId], asyncio.Future[Outcome | None]]
+    ) -> dict[tuple[str, RunId], Outcome]:
+        async def read(tx: Tx) -> dict[tuple[str, RunId], Outcome]:
+            found: dict[tuple[str, RunId], Outcome] = {}
+            for namespace in {key[0] for key in asked}:
+                ids = [run_id for owner, run_id in asked if owner == namespace]
+                outcomes = await tx.runs.outcomes(namespace, ids=ids)
+                found.update({(namespace, RunId(run_id)): outcome for run_id, outcome in outcomes.items()})
+            return found
+
+        return await self._parts.store.read("outcomes", read)
+
+    async def _standing(self, namespace: str, run_id: RunId) -> Outcome:
+        run = await self._parts.store.read("load_run", lambda tx: tx.runs.load(namespace, id=run_id))
+        if run is None:
+            raise NotFound("run", run_id)
+        return Outcome(status=run.status)

@@ -1,0 +1,187 @@
+"""Accept a run: once acknowledged it survives everything, and a repeated request creates nothing new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from windlass.engine.offers import Offer
+from windlass.engine.parts import Parts
+from windlass.errors import AlreadyExists
+from windlass.model.commands import ClaimedRun, Started, StartRun
+from windlass.model.run import RunId, RunStatus
+from windlass.model.time import Instant
+from windlass.model.worker import Served
+from windlass.notify.local import queue_topic
+from windlass.store.base import Tx
+from windlass.store.queries.keys import KeyOwner, NewKey
+from windlass.store.queries.runs import NewRun
+
+
+@dataclass(slots=True)
+class Request:
+    """A start on its way to the store. Its id is fixed before the first try, so a repeat cannot create a second run."""
+
+    command: StartRun
+    run_id: RunId
+    offer: Offer | None
+    dispatched: ClaimedRun | None = None
+
+
+def start_run(parts: Parts, command: StartRun) -> Any:
+    offer = None
+    if command.delay_for is None and command.at is None:
+        offer = parts.offers.reserve(command.namespace, Served(command.queue, command.name, command.version))
+    request = Request(command, RunId(parts.ids.run()), offer)
+    future = parts.batcher.submit("start_runs", request)
+    if offer is not None:
+        future.add_done_callback(lambda done: _hand_over(request))
+    return future
+
+
+def _hand_over(request: Request) -> None:
+    assert request.offer is not None
+    if request.dispatched is not None:
+        request.offer.deliver(request.dispatched)
+    else:
+        request.offer.give_back()
+
+
+class StartRuns:
+    """The batch: take the keys, create the winners, answer the losers with the run their key belongs to."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def order(self, item: Request) -> tuple[str, str, str]:
+        return (item.command.namespace, item.command.key or "", item.run_id)
+
+    def is_single(self, items: Sequence[Request]) -> bool:
+        return all(item.command.key is None for item in items)
+
+    async def write(self, tx: Tx, items: Sequence[Request]) -> Sequence[Any]:
+        for item in items:
+            item.dispatched = None  # a second try decides anew
+        winners = await self._take_keys(tx, items)
+        creating = [item for item in items if item.run_id in winners]
+        created = await tx.runs.create([self._new_run(item) for item in creating])
+        outcomes: dict[RunId, Any] = {}
+        for ordinal, item in enumerate(creating):
+            at = created.get(ordinal)
+            # No time: the row was there already, so this is the repeat of a batch whose answer was lost.
+            item.dispatched = self._claimed(item, at) if at is not None else await self._taken_up(tx, item)
+            outcomes[item.run_id] = Started(run_id=item.run_id, is_repeat=False)
+        losers = [item for item in items if item.run_id not in winners]
+        return await self._answer_losers(tx, items, losers, outcomes)
+
+    def after_commit(self, items: Sequence[Request], outcomes: Sequence[Any]) -> None:
+        waiting = {
+            (item.command.namespace, item.command.queue)
+            for item, outcome in zip(items, outcomes, strict=True)
+            if isinstance(outcome, Started) and not outcome.is_repeat and item.dispatched is None
+        }
+        for namespace, queue in waiting:
+            self._parts.hub.publish(queue_topic(namespace, queue))
+
+    async def _take_keys(self, tx: Tx, items: Sequence[Request]) -> set[RunId]:
+        """The ids that may be created: those without a key, and those that hold theirs."""
+        winners = {item.run_id for item in items if item.command.key is None}
+        first: dict[tuple[str, str], Request] = {}
+        for item in items:
+            if item.command.key is not None:
+                first.setdefault((item.command.namespace, item.command.key), item)
+        if first:
+            asking = list(first.values())
+            taken = await tx.keys.take([self._new_key(item) for item in asking])
+            winners.update(asking[ordinal].run_id for ordinal in taken)
+        return winners
+
+    async def _answer_losers(
+        self, tx: Tx, items: Sequence[Request], losers: Sequence[Request], outcomes: dict[RunId, Any]
+    ) -> list[Any]:
+        by_namespace: dict[str, list[str]] = {}
+        for item in losers:
+            by_namespace.setdefault(item.command.namespace, []).append(item.command.key or "")
+        owners = {
+            (namespace, key): owner
+            for namespace, keys in by_namespace.items()
+            for key, owner in (await tx.keys.owners(namespace, keys=keys)).items()
+        }
+        for item in losers:
+            owner = owners[item.command.namespace, item.command.key or ""]
+            if owner.run_id == item.run_id:  # our own key, from a batch whose answer was lost
+                item.dispatched = await self._taken_up(tx, item)
+            outcomes[item.run_id] = _judge(item, owner)
+        return [outcomes[item.run_id] for item in items]
+
+    async def _taken_up(self, tx: Tx, item: Request) -> ClaimedRun | None:
+        """A run of ours that was inserted already claimed, and that nobody executes yet."""
+        if item.offer is None:
+            return None
+        run = await tx.runs.load(item.command.namespace, id=item.run_id)
+        offered = item.offer.command
+        if run is None or run.status is not RunStatus.RUNNING or (run.worker, run.poll) != (offered.worker, offered.poll):
+            return None
+        return self._claimed(item, run.started_at or run.created_at)
+
+    def _new_run(self, item: Request) -> NewRun:
+        command, offered = item.command, item.offer.command if item.offer else None
+        return NewRun(
+            namespace=command.namespace,
+            id=item.run_id,
+            name=command.name,
+            version=command.version,
+            queue=command.queue,
+            priority=command.priority,
+            input=command.input,
+            start_key=command.key,
+            delay_for=command.delay_for,
+            at=command.at,
+            worker=offered.worker if offered else None,
+            poll=offered.poll if offered else 0,
+            claim_for=offered.visibility_for if offered else None,
+        )
+
+    def _new_key(self, item: Request) -> NewKey:
+        return NewKey(
+            namespace=item.command.namespace,
+            key=item.command.key or "",
+            name=item.command.name,
+            version=item.command.version,
+            input_hash=item.command.input_hash,
+            run_id=item.run_id,
+            expires_for=self._parts.settings.keys_expire_for,
+        )
+
+    def _claimed(self, item: Request, at: Instant) -> ClaimedRun | None:
+        if item.offer is None:
+            return None
+        return ClaimedRun(
+            run_id=item.run_id,
+            name=item.command.name,
+            version=item.command.version,
+            queue=item.command.queue,
+            token=1,
+            attempts=1,
+            recoveries=0,
+            key=item.command.key,
+            input=item.command.input,
+            started_at=at,
+            visibility_for=item.offer.command.visibility_for,
+        )
+
+
+def _judge(item: Request, owner: KeyOwner) -> Started | AlreadyExists:
+    command = item.command
+    if (owner.name, owner.version, owner.input_hash) == (command.name, command.version, command.input_hash):
+        return Started(run_id=RunId(owner.run_id), is_repeat=owner.run_id != item.run_id)
+    if owner.name != command.name:
+        what = f"of another workflow: {owner.name!r}, not {command.name!r}"
+    elif owner.version != command.version:
+        what = f"of another version: {owner.version!r}, not {command.version!r}"
+    else:
+        what = "with other input"
+    return AlreadyExists(
+        f"Key {command.key!r} belongs to {owner.run_id} {what}.", reason="idempotency_conflict", owner=owner.run_id
+    )

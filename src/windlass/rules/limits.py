@@ -1,0 +1,170 @@
+"""Which names, keys, ids and numbers are accepted.
+
+Every refusal says what was found and what is allowed, and carries a stable reason.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from typing import TypeGuard
+
+from windlass.errors import InvalidInput
+from windlass.model.duration import MAX_DURATION, describe, shown
+from windlass.model.run import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from windlass.model.time import HOUR, SECOND, Duration
+
+MAX_NAME, MAX_KEY, MAX_STEP_KEY = 200, 255, 200
+MAX_ATTEMPTS = 1_000_000
+SHORTEST_VISIBILITY, LONGEST_VISIBILITY = SECOND, Duration(24 * HOUR)
+ALLOWED = (
+    'allowed characters are letters, digits, "_", "-", "." and ":"; '
+    'it begins with a letter, a digit or "_" and has no ".."'
+)
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+RUN_ID = re.compile("run_[0-9A-HJKMNP-TV-Z]{26}")
+NAME_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc"})
+# Letters and marks that show nothing: variation selectors, fillers, joiners.
+INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+# Scripts whose letters are drawn alike; a name may use one of them, not several.
+LOOKALIKES = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
+
+
+def check_name(name: str, *, what: str = "name") -> str:
+    """The name in Unicode's composed form, so that two spellings of it are one name."""
+    _check_text(name, what=what, longest=MAX_NAME, reason="invalid_name")
+    composed = name if name.isascii() else unicodedata.normalize("NFC", name)
+    if not composed.strip():
+        raise _refuse(name, what, "it is empty", reason="invalid_name")
+    if len(composed) > MAX_NAME:
+        raise _refuse(name, what, f"max {MAX_NAME} characters", reason="invalid_name")
+    is_plain = PLAIN_NAME.fullmatch(composed) is not None
+    if ".." in composed or not (is_plain or (not composed.isascii() and _is_readable(composed))):
+        raise _refuse(name, what, ALLOWED, reason="invalid_name")
+    return composed
+
+
+def check_queue(queue: str, *, what: str = "queue") -> str:
+    return check_name(queue, what=what)
+
+
+def check_namespace(namespace: str, *, what: str = "namespace") -> str:
+    return check_name(namespace, what=what)
+
+
+def _is_readable(name: str) -> bool:
+    """Whether a name in other letters than ours shows what it is: nothing invisible, nothing in disguise."""
+    if INVISIBLE.search(name) or not unicodedata.is_normalized("NFKC", name):
+        return False
+    if unicodedata.category(name[0])[0] == "M" or name[0] in "-.:":
+        return False
+    scripts = set()
+    for character in name:
+        if character in "_-.:":
+            continue
+        if unicodedata.category(character) not in NAME_CATEGORIES:
+            return False
+        scripts.add(unicodedata.name(character, "").split(" ")[0])
+    return len(scripts.intersection(LOOKALIKES)) <= 1
+
+
+def check_key(key: str, *, what: str = "key") -> str:
+    """A start key: any text of 1 to 255 characters, as it is."""
+    return _check_key(key, what=what, longest=MAX_KEY)
+
+
+def check_step_key(key: str | int, *, what: str = "step key") -> str:
+    """A step key as text. "#" is ours: it numbers repeats."""
+    if isinstance(key, int) and not isinstance(key, bool) and key.bit_length() < 4 * MAX_STEP_KEY:
+        key = int.__repr__(key)
+    checked = _check_key(key, what=what, longest=MAX_STEP_KEY)
+    if "#" in checked:
+        raise _refuse(key, what, '"#" is not allowed in it', reason="invalid_key")
+    return checked
+
+
+def _check_key(key: object, *, what: str, longest: int) -> str:
+    text = _check_text(key, what=what, longest=longest, reason="invalid_key")
+    if not text.strip():
+        raise _refuse(key, what, "it is empty", reason="invalid_key")
+    if len(text) > longest:
+        raise _refuse(key, what, f"max {longest} characters", reason="invalid_key")
+    if text != text.strip():
+        raise _refuse(key, what, "no spaces at its beginning or end", reason="invalid_key")
+    if not text.isprintable() and any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text):
+        raise _refuse(key, what, "no control characters", reason="invalid_key")
+    return text
+
+
+def _check_text(value: object, *, what: str, longest: int, reason: str) -> str:
+    if not isinstance(value, str):
+        raise _refuse(value, what, "text was expected", reason=reason)
+    if len(value) > 4 * longest:  # before any work that grows with its length; composing can only shorten it so far
+        raise _refuse(value, what, f"max {longest} characters", reason=reason)
+    for position, character in enumerate(value):
+        if "\ud800" <= character <= "\udfff" or character == "\ufffe":
+            text = f"not valid Unicode: U+{ord(character):04X} at position {position}"
+            raise _refuse(value, what, text, reason="invalid_text")
+    return value
+
+
+def check_run_id(run_id: str, *, what: str = "run id") -> str:
+    found: object = run_id
+    if not isinstance(found, str) or RUN_ID.fullmatch(found) is None:
+        text = '"run_" and 26 digits and capital letters were expected'
+        raise _refuse(run_id, what, text, reason="invalid_id")
+    return run_id
+
+
+def check_priority(priority: int, *, what: str = "priority") -> int:
+    return _check_integer(priority, what=what, low=LOWEST_PRIORITY, high=HIGHEST_PRIORITY, reason="invalid_priority")
+
+
+def check_limit(value: int, *, what: str, low: int, high: int) -> int:
+    return _check_integer(value, what=what, low=low, high=high, reason="invalid_argument")
+
+
+def _check_integer(value: object, *, what: str, low: int, high: int, reason: str) -> int:
+    if not _is_integer(value) or not low <= value <= high:
+        raise _refuse(value, what, f"an integer from {low:,} to {high:,} was expected", reason=reason)
+    return value
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_visibility(visibility_for: Duration, *, what: str = "visibility") -> Duration:
+    """How long a claim lasts without a commit: 1 s to 24 h."""
+    is_integer = _is_integer(visibility_for)
+    if not is_integer or not SHORTEST_VISIBILITY <= visibility_for <= LONGEST_VISIBILITY:
+        found = describe(visibility_for) if is_integer and abs(visibility_for) <= MAX_DURATION else None
+        text = f"from {describe(SHORTEST_VISIBILITY)} to 24 h is accepted"
+        raise _refuse(visibility_for, what, text, reason="invalid_config", found=found)
+    return visibility_for
+
+
+def check_retry(max_attempts: int, *, initial_for: Duration, factor: float, max_for: Duration) -> None:
+    reason = "invalid_retry_policy"
+    _check_integer(max_attempts, what="max_attempts", low=1, high=MAX_ATTEMPTS, reason=reason)
+    for what, value in (("initial", initial_for), ("max_delay", max_for)):
+        if not _is_integer(value) or not 0 <= value <= MAX_DURATION:
+            raise _refuse(value, what, "a duration of at most 10 years was expected", reason=reason)
+    if max_for < initial_for:
+        text = f"it must not be shorter than initial, {describe(initial_for)}"
+        raise _refuse(max_for, "max_delay", text, reason=reason, found=describe(max_for))
+    if not _is_finite(factor) or factor < 1:
+        raise _refuse(factor, "factor", "a finite number of at least 1 was expected", reason=reason)
+
+
+def _is_finite(number: object) -> bool:
+    try:
+        return isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
+    except OverflowError:  # an int too large for a float
+        return False
+
+
+def _refuse(value: object, what: str, text: str, *, reason: str, found: str | None = None) -> InvalidInput:
+    return InvalidInput(f"Invalid {what} {found or shown(value)}: {text}.", reason=reason, path=what)

@@ -1,0 +1,82 @@
+"""Where a run may go from where it stands.
+
+    (start) ─► pending ──claim──► running ──finish──► completed | failed
+       │          ▲  ▲              │ │ │
+       │          │  └──release─────┘ │ └──hold──► paused ──resume──► pending | sleeping
+       │          └────park (retry)───┤
+       └─dispatch─► running           └──park (sleep)──► sleeping ──claim──► running
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from windlass.errors import WrongState
+from windlass.model.run import Run, RunStatus
+from windlass.model.step import Step, StepKind
+from windlass.model.time import Instant
+
+TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
+    {
+        (None, RunStatus.PENDING),
+        (None, RunStatus.RUNNING),
+        (RunStatus.PENDING, RunStatus.RUNNING),
+        (RunStatus.SLEEPING, RunStatus.RUNNING),
+        (RunStatus.RUNNING, RunStatus.RUNNING),  # a claim nobody released, claimed again
+        (RunStatus.RUNNING, RunStatus.PENDING),
+        (RunStatus.RUNNING, RunStatus.SLEEPING),
+        (RunStatus.RUNNING, RunStatus.PAUSED),
+        (RunStatus.RUNNING, RunStatus.COMPLETED),
+        (RunStatus.RUNNING, RunStatus.FAILED),
+        (RunStatus.PAUSED, RunStatus.PENDING),
+        (RunStatus.PAUSED, RunStatus.SLEEPING),
+    }
+)
+
+
+def park(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
+    """Give the claim back until the earliest open wait is due; with none open the run is claimable at once."""
+    _expect(run, RunStatus.RUNNING)
+    return _until_next_wait(run, waits, now=now)
+
+
+def release(run: Run, *, now: Instant) -> Run:
+    """Give the claim back, claimable at once. A claim that ended in order ends the count of recoveries."""
+    _expect(run, RunStatus.RUNNING)
+    return _unclaimed(run, RunStatus.PENDING, now)
+
+
+def hold(run: Run) -> Run:
+    """Give the run to a person."""
+    _expect(run, RunStatus.RUNNING)
+    return _unclaimed(run, RunStatus.PAUSED, None)
+
+
+def resume(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
+    """Let a paused run go on: due times live on the waits, so they are computed anew."""
+    _expect(run, RunStatus.PAUSED)
+    return _until_next_wait(run, waits, now=now)
+
+
+def is_crash_loop(run: Run, *, max_recoveries: int) -> bool:
+    """Has this run been claimed too often in a row without anyone giving it back?"""
+    return run.recoveries > max_recoveries
+
+
+def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
+    if not waits:
+        return _unclaimed(run, RunStatus.PENDING, now)
+    first = min(waits, key=lambda step: step.due_at or 0)
+    status = RunStatus.SLEEPING if first.kind is StepKind.SLEEP else RunStatus.PENDING
+    return _unclaimed(run, status, Instant(max(now, first.due_at or now)))
+
+
+def _unclaimed(run: Run, status: RunStatus, available_at: Instant | None) -> Run:
+    return replace(run, status=status, available_at=available_at, worker=None, recoveries=0)
+
+
+def _expect(run: Run, status: RunStatus) -> None:
+    if run.status is not status:
+        raise WrongState("run", run.id, run.status, wanted=status)

@@ -1,0 +1,159 @@
+"""Which SQL text a query name stands for, on this database.
+
+    sql/runs.sql              -- name: claim_runs        every query, per row, in the subset both databases speak
+    sql/postgres/runs.sql     -- name: claim_runs        the same name again where this database wants another shape
+
+Behind the name come lines of intent and, where needed, two directives:
+`-- each: id, was`   the statements behind the first run once per row of its answer and take these columns from it;
+`-- key: run_id`     what identifies a row of a set-based batch: rows go out sorted by it, each once, and return by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+Dialect = Literal["sqlite", "postgres"]
+
+SQL_FOLDER = Path(__file__).parent / "sql"
+
+RUN = (
+    "r.namespace, r.id, r.name, r.version, r.queue, r.priority, r.status, r.available_at, r.token, r.worker, r.poll, "
+    "r.attempts, r.recoveries, r.created_at, r.started_at, r.finished_at"
+)
+STEP = (
+    "s.namespace, s.run_id, s.step_key, s.attempt, s.kind, s.status, s.step_order, s.token, s.failures, s.input_hash, "
+    "s.output, s.failure, s.due_at, s.started_at, s.finished_at"
+)
+# The lanes in use among those served: from each priority hop to the next lower one along the claim index.
+LANES = """lanes (queue, name, version, priority) as (
+    select s.value ->> 0, s.value ->> 1, s.value ->> 2,
+           (select r.priority from runs r
+             where r.namespace = :namespace and r.queue = s.value ->> 0 and r.name = s.value ->> 1
+               and r.version = s.value ->> 2 and r.available_at is not null
+             order by r.priority desc limit 1)
+      from {elements:served} as s
+    union all
+    select l.queue, l.name, l.version,
+           (select r.priority from runs r
+             where r.namespace = :namespace and r.queue = l.queue and r.name = l.name
+               and r.version = l.version and r.available_at is not null and r.priority < l.priority
+             order by r.priority desc limit 1)
+      from lanes l
+     where l.priority is not null
+)"""
+DATABASE_CLOCK = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+
+NAME = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
+DIRECTIVE = re.compile(r"^-- (each|key): *(.+)$", re.MULTILINE)
+COMMENT = re.compile(r"^ *--.*$", re.MULTILINE)
+FRAGMENT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+PARAMETER = re.compile(r"(?<!:):([a-z_]+)")  # not the second colon of a ::cast
+WRITE = re.compile(r"\b(insert\s+into|delete\s+from|update\s+\w+(\s+\w+)?\s+set)\b")
+
+
+class Statement(Struct, frozen=True):
+    text: str
+    parameters: tuple[str, ...]  # in the order of their numbers, without `now`
+    takes_now: bool  # the clock's value is then the last parameter
+    is_write: bool
+
+
+class Query(Struct, frozen=True):
+    name: str
+    statements: tuple[Statement, ...]
+    each: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        return frozenset(name for statement in self.statements for name in statement.parameters) - set(self.each)
+
+    @property
+    def is_write(self) -> bool:
+        return any(statement.is_write for statement in self.statements)
+
+
+def load(dialect: Dialect, *, has_injected_clock: bool = True, folder: Path = SQL_FOLDER) -> Mapping[str, Query]:
+    """Read every query. Raises ValueError for a catalogue that contradicts itself: a bug, not a bad database."""
+    now = DATABASE_CLOCK if dialect == "postgres" and not has_injected_clock else None
+    queries: dict[str, Query] = {}
+    for name, body in _sections(folder):
+        if name in queries:
+            raise ValueError(f"query {name} is defined twice")
+        queries[name] = _compile(name, body, dialect, now)
+    overlaid: set[str] = set()
+    for name, body in _sections(folder / dialect):
+        if name not in queries or name in overlaid:
+            raise ValueError(
+                f"{dialect} overlays {name}, which is {'overlaid twice' if name in overlaid else 'unknown'}"
+            )
+        overlay, base = _compile(name, body, dialect, now), queries[name]
+        if overlay.parameters != base.parameters:
+            raise ValueError(f"{name} takes {sorted(base.parameters)}, but on {dialect} {sorted(overlay.parameters)}")
+        queries[name] = overlay
+        overlaid.add(name)
+    several = [name for name, query in queries.items() if dialect == "postgres" and len(query.statements) > 1]
+    if several:
+        raise ValueError(f"PostgreSQL takes one statement at a time; overlay {', '.join(several)}")
+    return queries
+
+
+def _sections(folder: Path) -> Iterator[tuple[str, str]]:
+    for file in sorted(folder.glob("*.sql")):
+        _, *parts = NAME.split(file.read_text(encoding="utf-8"))
+        yield from zip(parts[::2], parts[1::2], strict=True)
+
+
+def _compile(name: str, body: str, dialect: Dialect, now: str | None) -> Query:
+    directives = {word: tuple(re.split(r", *", names.strip())) for word, names in DIRECTIVE.findall(body)}
+    text = FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), COMMENT.sub("", body))
+    statements = tuple(_statement(part, dialect) for part in text.split(";") if part.strip())
+    if not statements:
+        raise ValueError(f"query {name} is empty")
+    return Query(name, statements, each=directives.get("each", ()), key=directives.get("key", ()))
+
+
+def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None) -> str:
+    is_postgres = dialect == "postgres"
+    match word:
+        case "now":
+            return now or (":now::bigint" if is_postgres else ":now")
+        case "skip_locked":
+            return "for no key update of r skip locked" if is_postgres else ""
+        case "for_update":
+            return "for no key update of r" if is_postgres else ""
+        case "greatest":
+            return "greatest" if is_postgres else "max"
+        case "values" if argument:  # where id {values:ids}
+            return f"= any(:{argument}::text[])" if is_postgres else f"in (select value from json_each(:{argument}))"
+        case "elements" if (
+            argument
+        ):  # from {elements:served}: one row per element of a JSON array, its column is `value`
+            return f"json_array_elements(:{argument}::json)" if is_postgres else f"json_each(:{argument})"
+        case "run":
+            return RUN
+        case "lanes":
+            return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), LANES)
+        case "step":
+            return STEP
+    raise ValueError(f"there is no fragment {{{word}}}")
+
+
+def _statement(text: str, dialect: Dialect) -> Statement:
+    found = dict.fromkeys(PARAMETER.findall(text))
+    takes_now = "now" in found
+    found.pop("now", None)
+    names = tuple(found)
+    numbers = {name: number for number, name in enumerate((*names, "now"), start=1)}
+    sign = "$" if dialect == "postgres" else "?"
+    return Statement(
+        text=PARAMETER.sub(lambda hit: f"{sign}{numbers[hit[1]]}", text).strip(),
+        parameters=names,
+        takes_now=takes_now,
+        is_write=WRITE.search(text) is not None,
+    )

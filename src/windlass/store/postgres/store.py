@@ -1,0 +1,192 @@
+"""Windlass on PostgreSQL: any number of servers and workers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import asyncpg
+
+from windlass.errors import NotAllowed, StoreRefused
+from windlass.runtime import Clock
+from windlass.store.base import Hooks, Lane, NoHooks, Tx
+from windlass.store.catalog import load
+from windlass.store.migrate import SCHEMA, migrate_postgres
+from windlass.store.postgres.connection import PostgresConnection, SingleStatement
+from windlass.store.postgres.errors import DriverError, Repeatable, name_of, refuse, translate
+from windlass.store.postgres.pool import Pool, Session
+
+T = TypeVar("T")
+Transaction = Callable[[Tx], Awaitable[T]]
+
+OLDEST_SERVER = 14
+CONNECTIONS = 8
+ATTEMPTS = 5  # of a transaction that ran into a deadlock
+CONNECT_SECONDS = 10.0
+SESSION = {
+    "application_name": "windlass",
+    "search_path": SCHEMA,
+    "default_transaction_isolation": "read committed",
+    # Every statement is written for one plan, by index: planning anew at every batch costs a quarter of its time, and a
+    # plan made while the tables were small must not turn into a scan when they are large.
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "max_parallel_workers_per_gather": "0",
+    "jit": "off",
+}
+
+
+class PostgresStore:
+    """A few connections to one database. Without a clock of ours the database's own decides."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, hooks: Hooks | None = None) -> None:
+        self.hooks: Hooks = hooks or NoHooks()
+        # Capped and, for steps, on two connections: else all runs move in lockstep and database and Python take turns.
+        self.lanes: Sequence[Lane] = (
+            Lane(kinds=frozenset({"start_runs"}), senders=1, cap=500),
+            Lane(kinds=frozenset({"begin_steps"}), senders=1, cap=500),
+            Lane(kinds=frozenset({"complete_steps"}), senders=2, cap=500),
+            Lane(kinds=frozenset({"finish_runs"}), senders=1, cap=500),
+        )
+        self._url, self._clock, self._where = url, clock, name_of(url)
+        self._catalog = load("postgres", has_injected_clock=clock is not None)
+        self._pool: Pool | None = None
+        self._process = 0
+        self._is_killed = False
+
+    async def open(self) -> None:
+        """Connect and migrate. Raises StoreRefused if this database cannot be used."""
+        if self._pool is not None:
+            raise NotAllowed("The store is open already.")
+        try:
+            session = await self._connect()
+        except (*DriverError, ValueError) as error:
+            raise refuse(error, where=self._where) from None
+        try:
+            major = session.get_server_version().major
+            if major < OLDEST_SERVER:
+                raise StoreRefused(f"{self._where} is PostgreSQL {major}; Windlass needs {OLDEST_SERVER} or newer.")
+            await migrate_postgres(session, where=self._where)
+        except DriverError as error:
+            session.terminate()
+            raise refuse(error, where=self._where) from None
+        except BaseException:
+            session.terminate()
+            raise
+        self._pool, self._process = Pool(self._connect, limit=CONNECTIONS), os.getpid()
+        self._pool.release(session)
+
+    async def close(self) -> None:
+        """Let go of every connection. Closing twice is fine."""
+        pool, self._pool = self._pool, None
+        if pool is None or self._is_killed:
+            return
+        self._check_process()
+        try:
+            await pool.close()
+        except DriverError:
+            pool.terminate()  # the server has gone first
+
+    async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
+        """Run fn in one transaction, or as one statement that is its own; again after a deadlock."""
+        work = self._single if single else self._transaction
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._with_session(lambda session: work(session, name, fn))
+            except Repeatable as error:
+                last = error
+        raise translate(last, where=self._where)
+
+    async def read(self, name: str, fn: Transaction[T]) -> T:
+        """Run fn on one snapshot. It must not write."""
+        try:
+            return await self._with_session(lambda session: self._snapshot(session, fn))
+        except Repeatable as error:
+            raise translate(error, where=self._where) from None
+
+    def kill(self) -> None:
+        """Play a process that dies here: sockets cut, no clean-up, no answer, now or later. For crash tests."""
+        self._is_killed = True
+        if self._pool is not None:
+            self._pool.terminate()
+
+    async def _with_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        await self._stop_if_killed()
+        if self._pool is None:
+            raise NotAllowed("The store is closed.")
+        self._check_process()
+        pool = self._pool
+        try:
+            session = await pool.acquire()
+        except DriverError as error:
+            await self._stop_if_killed()
+            raise translate(error, where=self._where) from None
+        try:
+            result = await work(session)
+        except asyncio.CancelledError:
+            pool.discard(session)  # the statement in flight may or may not be done
+            raise
+        except BaseException as error:
+            await self._stop_if_killed()
+            is_lost = session.is_closed()
+            await self._clean_up(pool, session)
+            if isinstance(error, DriverError) and not isinstance(error, Repeatable):
+                raise translate(error, where=self._where, is_lost=is_lost) from None
+            raise
+        pool.release(session)
+        return result
+
+    async def _transaction(self, session: Session, name: str, fn: Transaction[T]) -> T:
+        await self._hook(self.hooks.before_begin, name)
+        await session.execute("begin")
+        result = await fn(Tx(PostgresConnection(session, catalog=self._catalog, clock=self._clock)))
+        await self._hook(self.hooks.before_commit, name)
+        await session.execute("commit")
+        await self._hook(self.hooks.after_commit, name)
+        return result
+
+    async def _single(self, session: Session, name: str, fn: Transaction[T]) -> T:
+        await self._hook(self.hooks.before_begin, name)
+        connection = SingleStatement(
+            session,
+            catalog=self._catalog,
+            clock=self._clock,
+            before=lambda: self._hook(self.hooks.before_commit, name),
+            after=lambda: self._hook(self.hooks.after_commit, name),
+        )
+        return await fn(Tx(connection))
+
+    async def _snapshot(self, session: Session, fn: Transaction[T]) -> T:
+        await session.execute("begin isolation level repeatable read read only")
+        connection = PostgresConnection(session, catalog=self._catalog, clock=self._clock, is_read_only=True)
+        result = await fn(Tx(connection))
+        await session.execute("commit")
+        return result
+
+    async def _connect(self) -> Session:
+        return await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, server_settings=SESSION)
+
+    async def _clean_up(self, pool: Pool, session: Session) -> None:
+        try:
+            if session.is_in_transaction():
+                await session.execute("rollback")
+        except DriverError:
+            pool.discard(session)
+        else:
+            pool.release(session)
+
+    async def _hook(self, hook: Callable[[str], None], name: str) -> None:
+        try:
+            hook(name)
+        finally:
+            await self._stop_if_killed()
+
+    async def _stop_if_killed(self) -> None:
+        if self._is_killed:
+            await asyncio.get_running_loop().create_future()  # for ever
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise NotAllowed("This store was opened by the parent process; a forked process must open its own.")

@@ -1,0 +1,75 @@
+"""What may be asked about runs without changing them."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from windlass.model.commands import Outcome
+from windlass.model.page import ListRuns
+from windlass.model.run import Run, RunId, RunStatus, RunView
+from windlass.model.time import Instant
+from windlass.model.worker import Served
+from windlass.store.rows import RUN_STATUS, outcome_from_row, run_from_row, view_from_row
+
+if TYPE_CHECKING:
+    from windlass.store.base import Connection
+
+BEHIND_EVERY_ID = "~"  # ids are letters, digits and underscores, compared by code point
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """Where a run stands, for telling a repeat from a lost claim."""
+
+    status: RunStatus
+    token: int
+    result_hash: bytes | None
+
+
+class RunReads:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def next_due(self, *, namespace: str, served: Sequence[Served]) -> Instant | None:
+        """The earliest due time among what is served: now or before means there is work."""
+        row = await self._connection.first("next_due_run", namespace=namespace, served=served_to_json(served))
+        return None if row is None else row[0]
+
+    async def load(self, namespace: str, id: RunId) -> Run | None:
+        row = await self._connection.first("load_run", namespace=namespace, id=id)
+        return None if row is None else run_from_row(row)
+
+    async def endings(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Ending]:
+        rows = await self._connection.all("endings_of_runs", namespace=namespace, ids=ids)
+        return {row[0]: Ending(status=RUN_STATUS[row[1]], token=row[2], result_hash=row[3]) for row in rows}
+
+    async def outcomes(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Outcome]:
+        """Results of those that are terminal or paused; the others are missing."""
+        rows = await self._connection.all("outcomes_of_runs", namespace=namespace, ids=ids)
+        return {row[0]: outcome_from_row(row) for row in rows}
+
+    async def view(self, namespace: str, id: RunId) -> RunView | None:
+        row = await self._connection.first("view_run", namespace=namespace, id=id)
+        return None if row is None else view_from_row(row)
+
+    async def list(self, query: ListRuns) -> builtins.list[Run]:
+        """One page, newest first."""
+        rows = await self._connection.all(
+            "list_runs",
+            namespace=query.namespace,
+            before=BEHIND_EVERY_ID if query.before is None else query.before,
+            status=query.status,
+            name=query.name,
+            queue=query.queue,
+            limit=query.limit,
+        )
+        return [run_from_row(row) for row in rows]
+
+
+def served_to_json(served: Sequence[Served]) -> str:
+    lanes = sorted({(item.queue, item.name, item.version) for item in served})
+    return msgspec.json.encode(lanes).decode()

@@ -1,0 +1,156 @@
+"""What may be asked about runs, and what may be done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from windlass.model.commands import FinishRun
+from windlass.model.failure import Failure
+from windlass.model.run import Run, RunId, RunStatus, WorkerId
+from windlass.model.time import Duration, Instant
+from windlass.model.worker import Served
+from windlass.store.queries.run_reads import Ending, RunReads, served_to_json
+from windlass.store.rows import RUN_COLUMNS, RUN_STATUS, Row, failure_to_bytes, run_from_row
+
+__all__ = ["ClaimedRow", "Ending", "NewRun", "RunQueries"]
+
+
+class NewRun(Struct, frozen=True, kw_only=True):
+    """A run to create. With a worker it is born claimed for `claim_for`, else due at `at` or after `delay_for`."""
+
+    namespace: str
+    id: RunId
+    name: str
+    version: str
+    queue: str
+    priority: int
+    input: bytes
+    start_key: str | None = None
+    delay_for: Duration | None = None
+    at: Instant | None = None
+    worker: WorkerId | None = None
+    poll: int = 0
+    claim_for: Duration = Duration(0)
+
+
+class ClaimedRow(Struct, frozen=True, kw_only=True):
+    run: Run  # after the claim
+    was: RunStatus
+    input: bytes
+    start_key: str | None
+
+
+class FinishedRow(Struct, frozen=True, kw_only=True):
+    """A FinishRun whose failure is encoded."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    status: RunStatus
+    output: bytes | None
+    failure: bytes | None
+    result_hash: bytes
+
+
+class RunQueries(RunReads):
+    async def create(self, rows: Sequence[NewRun]) -> Mapping[int, Instant]:
+        """Insert runs with payload and log row. An ordinal that is missing from the answer existed already."""
+        return await self._connection.batch("create_runs", rows)
+
+    async def claim(
+        self,
+        *,
+        namespace: str,
+        served: Sequence[Served],
+        limit: int,
+        worker: WorkerId,
+        poll: int,
+        visibility_for: Duration,
+    ) -> list[ClaimedRow]:
+        """Claim up to `limit` due runs of what is served, most urgent first. Safe under any number of claimers."""
+        rows = await self._connection.all(
+            "claim_runs",
+            namespace=namespace,
+            served=served_to_json(served),
+            limit=limit,
+            worker=worker,
+            poll=poll,
+            visibility_for=visibility_for,
+        )
+        return _claimed(rows)
+
+    async def claimed_by_poll(self, *, namespace: str, worker: WorkerId, poll: int) -> list[ClaimedRow]:
+        """What that poll claimed and still holds: the answer to a claim whose reply was lost."""
+        return _claimed(await self._connection.all("runs_of_poll", namespace=namespace, worker=worker, poll=poll))
+
+    async def lock(self, namespace: str, id: RunId) -> Run | None:
+        """Load, and keep every other writer away until the transaction ends."""
+        row = await self._connection.first("lock_run", namespace=namespace, id=id)
+        return None if row is None else run_from_row(row)
+
+    async def save(self, run: Run, *, was: Run) -> bool:
+        """Compare-and-set on the token and status it was decided on."""
+        changed = await self._connection.run(
+            "save_run",
+            namespace=run.namespace,
+            id=run.id,
+            was_token=was.token,
+            was_status=was.status,
+            status=run.status,
+            available_at=run.available_at,
+            token=run.token,
+            worker=run.worker,
+            poll=run.poll,
+            attempts=run.attempts,
+            recoveries=run.recoveries,
+            started_at=run.started_at,
+            finished_at=run.finished_at,
+        )
+        return changed == 1
+
+    async def renew(self, *, namespace: str, id: RunId, token: int, visibility_for: Duration) -> bool:
+        """Move the end of the claim to now + visibility, never back. False: the claim is lost."""
+        changed = await self._connection.run(
+            "renew_claim", namespace=namespace, id=id, token=token, visibility_for=visibility_for
+        )
+        return changed == 1
+
+    async def finish(self, rows: Sequence[FinishRun]) -> Mapping[int, Instant]:
+        """End runs held under their tokens, with payload and log row. A missing ordinal is a repeat or a lost claim."""
+        return await self._connection.batch(
+            "finish_runs", [row if row.failure is None else _encoded(row) for row in rows]
+        )
+
+    async def set_failure(self, namespace: str, id: RunId, failure: Failure | None) -> None:
+        """Say why a run is held, or take that back."""
+        await self._connection.run("set_run_failure", namespace=namespace, id=id, failure=failure_to_bytes(failure))
+
+
+def _claimed(rows: Sequence[Row]) -> list[ClaimedRow]:
+    claimed = []
+    # `returning` has no order, so the order is made here: priority, then the due time before the claim, then the id.
+    for row in sorted(rows, key=lambda row: (-row[5], row[RUN_COLUMNS + 1], row[1])):
+        was, _, input, start_key = row[RUN_COLUMNS:]
+        claimed.append(
+            ClaimedRow(
+                run=run_from_row(row),
+                was=RunStatus.PENDING if was is None else RUN_STATUS[was],
+                input=input,
+                start_key=start_key,
+            )
+        )
+    return claimed
+
+
+def _encoded(row: FinishRun) -> FinishedRow:
+    return FinishedRow(
+        namespace=row.namespace,
+        run_id=row.run_id,
+        token=row.token,
+        status=row.status,
+        output=row.output,
+        failure=failure_to_bytes(row.failure),
+        result_hash=row.result_hash,
+    )

@@ -1,0 +1,49 @@
+"""Which workers there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windlass.model.commands import Heartbeat, RegisterWorker
+from windlass.model.run import WorkerId
+from windlass.model.worker import Worker
+from windlass.store.rows import served_to_bytes, worker_from_row
+
+if TYPE_CHECKING:
+    from windlass.store.base import Connection
+
+
+class WorkerQueries:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def register(self, worker: RegisterWorker) -> None:
+        """Enter a worker; under a known id it begins anew."""
+        await self._connection.run(
+            "register_worker",
+            namespace=worker.namespace,
+            id=worker.id,
+            host=worker.host,
+            pid=worker.pid,
+            served=served_to_bytes(worker.served),
+            slots=worker.slots,
+        )
+
+    async def heartbeat(self, beat: Heartbeat) -> bool:
+        """Say that a worker lives. False: it is unknown, or has stopped."""
+        changed = await self._connection.run(
+            "heartbeat_worker",
+            namespace=beat.namespace,
+            id=beat.id,
+            active=beat.active,
+            completed=beat.completed,
+            failed=beat.failed,
+        )
+        return changed == 1
+
+    async def stop(self, namespace: str, *, id: WorkerId) -> None:
+        await self._connection.run("stop_worker", namespace=namespace, id=id)
+
+    async def live(self, namespace: str) -> list[Worker]:
+        """Workers that have not stopped, the most recently seen first."""
+        return [worker_from_row(row) for row in await self._connection.all("live_workers", namespace=namespace)]

@@ -1,0 +1,122 @@
+"""How a row becomes a value, and a value a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.model.commands import Outcome
+from windlass.model.failure import Failure
+from windlass.model.run import LogEntry, Run, RunStatus, RunView
+from windlass.model.step import Step, StepKind, StepStatus
+from windlass.model.worker import Served, Worker
+
+Row = Sequence[Any]
+
+# A dictionary costs a tenth of calling the enum, and claims read thousands of rows.
+RUN_STATUS = {status.value: status for status in RunStatus}
+STEP_STATUS = {status.value: status for status in StepStatus}
+STEP_KIND = {kind.value: kind for kind in StepKind}
+
+RUN_COLUMNS = 16  # the fragment {run}, in the order of Run's fields
+
+_failures = msgspec.json.Decoder(Failure)
+_served = msgspec.json.Decoder(tuple[Served, ...])
+_encoder = msgspec.json.Encoder()
+
+
+def failure_to_bytes(failure: Failure | None) -> bytes | None:
+    return None if failure is None else _encoder.encode(failure)
+
+
+def failure_from_bytes(data: bytes | None) -> Failure | None:
+    return None if data is None else _failures.decode(data)
+
+
+def served_to_bytes(served: Sequence[Served]) -> bytes:
+    return _encoder.encode(served)
+
+
+def run_from_row(row: Row) -> Run:
+    return Run(
+        namespace=row[0],
+        id=row[1],
+        name=row[2],
+        version=row[3],
+        queue=row[4],
+        priority=row[5],
+        status=RUN_STATUS[row[6]],
+        available_at=row[7],
+        token=row[8],
+        worker=row[9],
+        poll=row[10],
+        attempts=row[11],
+        recoveries=row[12],
+        created_at=row[13],
+        started_at=row[14],
+        finished_at=row[15],
+    )
+
+
+def view_from_row(row: Row) -> RunView:
+    start_key, input, output, failure = row[RUN_COLUMNS:]
+    return RunView(
+        run=run_from_row(row), key=start_key, input=input, output=output, failure=failure_from_bytes(failure)
+    )
+
+
+def outcome_from_row(row: Row) -> Outcome:
+    return Outcome(status=RUN_STATUS[row[1]], output=row[2], failure=failure_from_bytes(row[3]))
+
+
+def step_from_row(row: Row) -> Step:
+    return Step(
+        namespace=row[0],
+        run_id=row[1],
+        key=row[2],
+        attempt=row[3],
+        kind=STEP_KIND[row[4]],
+        status=STEP_STATUS[row[5]],
+        order=row[6],
+        token=row[7],
+        failures=row[8],
+        input_hash=row[9],
+        output=row[10],
+        failure=failure_from_bytes(row[11]),
+        due_at=row[12],
+        started_at=row[13],
+        finished_at=row[14],
+    )
+
+
+def log_entry_from_row(row: Row) -> LogEntry:
+    return LogEntry(
+        seq=row[0],
+        namespace=row[1],
+        subject_kind=row[2],
+        subject_id=row[3],
+        from_status=row[4],
+        to_status=row[5],
+        cause=row[6],
+        at=row[7],
+        data=row[8],
+    )
+
+
+def worker_from_row(row: Row) -> Worker:
+    return Worker(
+        namespace=row[0],
+        id=row[1],
+        host=row[2],
+        pid=row[3],
+        served=_served.decode(row[4]),
+        slots=row[5],
+        active=row[6],
+        completed=row[7],
+        failed=row[8],
+        started_at=row[9],
+        seen_at=row[10],
+        stopped_at=row[11],
+    )

@@ -1,0 +1,132 @@
+-- Every overlay here differs for the same reasons: one statement for the whole batch costs one round trip and one
+-- commit; a lateral with a row lock cannot be flattened, so it stays one probe of the primary key per row whatever the
+-- statistics say; and a row that this statement has locked is changed by an upsert that never inserts (hence its empty
+-- columns), because `update … from` may be planned as a scan of the table.
+
+-- name: create_runs
+-- Differs: arrays in, one statement. A repeat finds its payload written, so payloads need no join with what was created.
+-- key: namespace, id
+with given as materialized (
+    select i.*, t.now
+      from (select {now} as now) as t
+     cross join unnest(:namespace::text[], :id::text[], :name::text[], :version::text[], :queue::text[],
+                       :priority::bigint[], :at::bigint[], :delay_for::bigint[], :worker::text[], :poll::bigint[],
+                       :claim_for::bigint[], :start_key::text[], :input::bytea[])
+           as i (namespace, id, name, version, queue, priority, at, delay_for, worker, poll, claim_for, start_key, input)
+),
+created as (
+    insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
+                      attempts, created_at, started_at)
+    select namespace, id, name, version, queue, priority,
+           case when worker is null then 'pending' else 'running' end,
+           case when worker is null then coalesce(at, now + coalesce(delay_for, 0)) else now + claim_for end,
+           case when worker is null then 0 else 1 end, worker, poll,
+           case when worker is null then 0 else 1 end, now,
+           case when worker is null then null else now end
+      from given
+    on conflict (namespace, id) do nothing
+    returning namespace, id, status, created_at
+),
+stored as (
+    insert into payloads (namespace, run_id, start_key, input)
+    select namespace, id, start_key, input from given
+    on conflict (namespace, run_id) do nothing
+),
+noted as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, created_at
+      from created
+)
+select namespace, id, created_at from created;
+
+-- name: claim_runs
+-- Differs: reads the lanes without locks, twice as many rows as asked for, then locks by key in order of urgency, skips
+-- what others hold, and checks again. `coalesce` keeps that check away from the claim index: with bad statistics a walk
+-- along it looks as cheap as the primary key. The time is a scalar subselect: as a join it would be no index bound.
+with recursive t as materialized (
+    select {now} as now
+),
+{lanes},
+due as materialized (
+    select x.id
+      from lanes l
+     cross join lateral (
+           select r.id, r.priority, r.available_at from runs r
+            where r.namespace = :namespace and r.queue = l.queue and r.name = l.name and r.version = l.version
+              and r.priority = l.priority and r.available_at <= (select now from t)
+            order by r.available_at limit 2 * :limit::bigint) x
+     where l.priority is not null
+     order by x.priority desc, x.available_at, x.id
+     limit 2 * :limit::bigint
+),
+picked as materialized (
+    select x.*
+      from due d
+     cross join lateral (
+           select {run} from runs r
+            where r.namespace = :namespace and r.id = d.id
+              and coalesce(r.available_at <= (select now from t), false)
+           {skip_locked}) x
+     limit :limit::bigint
+),
+claimed as materialized (
+    select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
+           (select now from t) + :visibility_for::bigint as available_at, r.token + 1 as token,
+           :worker::text as worker, :poll::bigint as poll, r.attempts + 1 as attempts,
+           r.recoveries + case when r.status = 'running' then 1 else 0 end as recoveries,
+           r.created_at, coalesce(r.started_at, (select now from t)) as started_at, r.finished_at,
+           r.status as was, r.available_at as due_at
+      from picked r
+),
+written as (
+    insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
+                      attempts, recoveries, created_at, started_at)
+    select c.namespace, c.id, '', '', '', 0, c.status, c.available_at, c.token, c.worker, c.poll,
+           c.attempts, c.recoveries, 0, c.started_at
+      from claimed c
+    on conflict (namespace, id) do update
+       set status = excluded.status, available_at = excluded.available_at, token = excluded.token,
+           worker = excluded.worker, poll = excluded.poll, attempts = excluded.attempts,
+           recoveries = excluded.recoveries, started_at = excluded.started_at
+),
+noted as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select c.namespace, 'run', c.id, c.was, 'running',
+           case when c.was = 'running' then 'recover' else 'claim' end, (select now from t)
+      from claimed c
+)
+select c.*,
+       (select p.input from payloads p where p.namespace = c.namespace and p.run_id = c.id) as input,
+       (select p.start_key from payloads p where p.namespace = c.namespace and p.run_id = c.id) as start_key
+  from claimed c;
+
+-- name: finish_runs
+-- Differs: arrays in, one statement; every row's time is read once it is locked.
+-- key: namespace, run_id, token
+with held as materialized (
+    select i.*, {now} as at
+      from unnest(:namespace::text[], :run_id::text[], :token::bigint[], :status::text[], :result_hash::bytea[],
+                  :output::bytea[], :failure::bytea[])
+           as i (namespace, run_id, token, status, result_hash, output, failure)
+     cross join lateral (
+           select 1 from runs r
+            where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
+           {for_update}) x
+),
+written as (
+    insert into runs (namespace, id, name, version, queue, priority, status, created_at, finished_at, result_hash)
+    select h.namespace, h.run_id, '', '', '', 0, h.status, 0, h.at, h.result_hash from held h
+    on conflict (namespace, id) do update
+       set status = excluded.status, available_at = null, worker = null, finished_at = excluded.finished_at,
+           result_hash = excluded.result_hash
+),
+stored as (
+    insert into payloads (namespace, run_id, input, output, failure)
+    select h.namespace, h.run_id, ''::bytea, h.output, h.failure from held h
+    on conflict (namespace, run_id) do update set output = excluded.output, failure = excluded.failure
+),
+noted as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select h.namespace, 'run', h.run_id, 'running', h.status, 'finish', h.at from held h
+)
+select namespace, run_id, token, at from held;

@@ -1,0 +1,58 @@
+-- Why these differ from the base, and why they look as they do: see the head of runs.sql beside this file.
+
+-- name: begin_steps
+-- Differs: arrays in, one statement, with the run locked while its token is checked.
+-- key: namespace, run_id, key, attempt, token
+with held as materialized (
+    select i.*, {now} as now
+      from unnest(:namespace::text[], :run_id::text[], :key::text[], :attempt::bigint[], :kind::text[],
+                  :token::bigint[], :failures::bigint[], :input_hash::bytea[], :due_for::bigint[])
+           as i (namespace, run_id, key, attempt, kind, token, failures, input_hash, due_for)
+     cross join lateral (
+           select 1 from runs r
+            where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
+           {for_update}) x
+)
+insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, due_at, started_at)
+select h.namespace, h.run_id, h.key, h.attempt, h.kind, case when h.due_for is null then 'running' else 'waiting' end,
+       h.token, h.failures, h.input_hash, h.now + h.due_for, h.now
+  from held h
+on conflict (namespace, run_id, step_key, attempt) do update
+   set token = excluded.token, status = excluded.status, due_at = coalesce(steps.due_at, excluded.due_at)
+ where steps.status in ('running', 'waiting')
+returning namespace, run_id, step_key, attempt, token, started_at;
+
+-- name: complete_steps
+-- Differs: arrays in, one statement, with the run locked while its token is checked. Of several completions of one run
+-- the longest renewal counts: an upsert may touch a row only once.
+-- key: namespace, run_id, key, attempt, token
+with held as materialized (
+    select i.*, {now} as now
+      from unnest(:namespace::text[], :run_id::text[], :key::text[], :attempt::bigint[], :kind::text[],
+                  :order::bigint[], :token::bigint[], :failures::bigint[], :input_hash::bytea[], :output::bytea[],
+                  :ran_for::bigint[], :renew_for::bigint[])
+           as i (namespace, run_id, key, attempt, kind, step_order, token, failures, input_hash, output, ran_for, renew_for)
+     cross join lateral (
+           select 1 from runs r
+            where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
+           {for_update}) x
+),
+renewed as (
+    insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at)
+    select h.namespace, h.run_id, '', '', '', 0, 'running', max(h.now + h.renew_for), 0
+      from held h
+     where h.renew_for is not null
+     group by h.namespace, h.run_id
+    on conflict (namespace, id) do update set available_at = greatest(runs.available_at, excluded.available_at)
+)
+insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
+                   output, started_at, finished_at)
+select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'completed', h.step_order, h.token, h.failures, h.input_hash,
+       h.output, h.now - h.ran_for, h.now
+  from held h
+on conflict (namespace, run_id, step_key, attempt) do update
+   set status = 'completed', step_order = excluded.step_order, token = excluded.token, failures = excluded.failures,
+       input_hash = excluded.input_hash, output = excluded.output, failure = null,
+       started_at = coalesce(steps.started_at, excluded.started_at), finished_at = excluded.finished_at
+ where steps.status in ('running', 'waiting')
+returning namespace, run_id, step_key, attempt, token, finished_at;

@@ -1,0 +1,131 @@
+-- name: create_runs
+-- Insert runs that are pending, or already claimed by the worker named (local dispatch). An id that exists is a repeat.
+insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
+                  attempts, created_at, started_at)
+values (:namespace, :id, :name, :version, :queue, :priority,
+        case when :worker is null then 'pending' else 'running' end,
+        case when :worker is null then coalesce(:at, {now} + coalesce(:delay_for, 0)) else {now} + :claim_for end,
+        case when :worker is null then 0 else 1 end, :worker, :poll,
+        case when :worker is null then 0 else 1 end, {now},
+        case when :worker is null then null else {now} end)
+on conflict (namespace, id) do nothing;
+insert into payloads (namespace, run_id, start_key, input)
+values (:namespace, :id, :start_key, :input);
+insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+values (:namespace, 'run', :id, null,
+        case when :worker is null then 'pending' else 'running' end,
+        case when :worker is null then 'start' else 'dispatch' end, {now});
+
+-- name: claim_runs
+-- Claim up to :limit due runs of the lanes served, most urgent first. Lanes are found by hopping from priority to
+-- priority along the claim index; each is read as one bounded range, so rows due later or of others cost nothing.
+-- each: id, was, available_at, token, attempts, recoveries, started_at
+with recursive {lanes}
+select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
+       {now} + :visibility_for as available_at, r.token + 1 as token, :worker as worker, :poll as poll,
+       r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
+       r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
+       r.status as was, r.available_at as due_at, p.input, p.start_key
+  from lanes l
+ cross join runs r on r.rowid in (
+       select d.rowid from runs d
+        where d.namespace = :namespace and d.queue = l.queue and d.name = l.name and d.version = l.version
+          and d.priority = l.priority and d.available_at <= {now}
+        order by d.available_at limit :limit)
+ cross join payloads p on p.namespace = r.namespace and p.run_id = r.id
+ where l.priority is not null
+ order by r.priority desc, r.available_at, r.id
+ limit :limit;
+update runs
+   set status = 'running', available_at = :available_at, token = :token, worker = :worker, poll = :poll,
+       attempts = :attempts, recoveries = :recoveries, started_at = :started_at
+ where namespace = :namespace and id = :id;
+insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+values (:namespace, 'run', :id, :was, 'running', case when :was = 'running' then 'recover' else 'claim' end, {now});
+
+-- name: runs_of_poll
+-- What one poll of a worker claimed and still holds: the answer to a claim whose reply was lost.
+select {run},
+       (select g.from_status from log g
+         where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
+         order by g.seq desc limit 1) as was,
+       r.available_at as due_at,
+       (select p.input from payloads p where p.namespace = r.namespace and p.run_id = r.id) as input,
+       (select p.start_key from payloads p where p.namespace = r.namespace and p.run_id = r.id) as start_key
+  from runs r
+ where r.namespace = :namespace and r.worker = :worker and r.poll = :poll and r.status = 'running';
+
+-- name: next_due_run
+-- The earliest due time over the lanes served: one probe per lane.
+with recursive {lanes}
+select min(earliest.available_at)
+  from (select (select r.available_at from runs r
+                 where r.namespace = :namespace and r.queue = l.queue and r.name = l.name and r.version = l.version
+                   and r.priority = l.priority and r.available_at is not null
+                 order by r.available_at limit 1) as available_at
+          from lanes l
+         where l.priority is not null) as earliest;
+
+-- name: load_run
+-- One run as it stands.
+select {run} from runs r where r.namespace = :namespace and r.id = :id;
+
+-- name: lock_run
+-- One run, held against every other writer until this transaction ends.
+select {run} from runs r where r.namespace = :namespace and r.id = :id {for_update};
+
+-- name: save_run
+-- Move a run from the state it was decided on: another token or status means someone was faster.
+update runs
+   set status = :status, available_at = :available_at, token = :token, worker = :worker, poll = :poll,
+       attempts = :attempts, recoveries = :recoveries, started_at = :started_at, finished_at = :finished_at
+ where namespace = :namespace and id = :id and token = :was_token and status = :was_status;
+
+-- name: renew_claim
+-- Move the end of the holder's claim forward, never back.
+update runs
+   set available_at = {greatest}(available_at, {now} + :visibility_for)
+ where namespace = :namespace and id = :id and token = :token and status = 'running';
+
+-- name: finish_runs
+-- End runs held under the token given. A terminal run keeps its token, so that a repeat is recognised.
+update runs
+   set status = :status, available_at = null, worker = null, finished_at = {now}, result_hash = :result_hash
+ where namespace = :namespace and id = :run_id and token = :token and status = 'running';
+update payloads set output = :output, failure = :failure where namespace = :namespace and run_id = :run_id;
+insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+values (:namespace, 'run', :run_id, 'running', :status, 'finish', {now});
+
+-- name: endings_of_runs
+-- How runs ended and under which token: tells a repeat from a lost claim.
+select r.id, r.status, r.token, r.result_hash from runs r where r.namespace = :namespace and r.id {values:ids};
+
+-- name: outcomes_of_runs
+-- Results of the runs that have one: terminal, or held for a person.
+select r.id, r.status,
+       (select p.output from payloads p where p.namespace = r.namespace and p.run_id = r.id) as output,
+       (select p.failure from payloads p where p.namespace = r.namespace and p.run_id = r.id) as failure
+  from runs r
+ where r.namespace = :namespace and r.id {values:ids}
+   and r.status in ('completed', 'failed', 'cancelled', 'skipped', 'paused');
+
+-- name: view_run
+-- One run with its payloads.
+select {run}, p.start_key, p.input, p.output, p.failure
+  from runs r
+  join payloads p on p.namespace = r.namespace and p.run_id = r.id
+ where r.namespace = :namespace and r.id = :id;
+
+-- name: list_runs
+-- One page, newest first: ids sort by creation, and the page is a range of the primary key.
+select {run} from runs r
+ where r.namespace = :namespace and r.id < :before
+   and (cast(:status as text) is null or r.status = :status)
+   and (cast(:name as text) is null or r.name = :name)
+   and (cast(:queue as text) is null or r.queue = :queue)
+ order by r.id desc
+ limit :limit;
+
+-- name: set_run_failure
+-- Say why a run is held, or take that back.
+update payloads set failure = :failure where namespace = :namespace and run_id = :id;

@@ -1,0 +1,69 @@
+-- name: begin_steps
+-- Note that a body was entered, or that a wait begins. A wait that is known keeps its due time.
+insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, due_at, started_at)
+select :namespace, :run_id, :key, :attempt, :kind, case when :due_for is null then 'running' else 'waiting' end,
+       :token, :failures, :input_hash, {now} + :due_for, {now}
+ where exists (select 1 from runs r
+                where r.namespace = :namespace and r.id = :run_id and r.token = :token and r.status = 'running')
+on conflict (namespace, run_id, step_key, attempt) do update
+   set token = excluded.token, status = excluded.status, due_at = coalesce(steps.due_at, excluded.due_at)
+ where steps.status in ('running', 'waiting');
+
+-- name: complete_steps
+-- Record results for ever, under the token given; a claim that runs short is renewed along the way.
+insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
+                   output, started_at, finished_at)
+select :namespace, :run_id, :key, :attempt, :kind, 'completed', :order, :token, :failures, :input_hash,
+       :output, {now} - :ran_for, {now}
+ where exists (select 1 from runs r
+                where r.namespace = :namespace and r.id = :run_id and r.token = :token and r.status = 'running')
+on conflict (namespace, run_id, step_key, attempt) do update
+   set status = 'completed', step_order = excluded.step_order, token = excluded.token, failures = excluded.failures,
+       input_hash = excluded.input_hash, output = excluded.output, failure = null,
+       started_at = coalesce(steps.started_at, excluded.started_at), finished_at = excluded.finished_at
+ where steps.status in ('running', 'waiting');
+update runs
+   set available_at = max(available_at, {now} + :renew_for)
+ where :renew_for is not null and namespace = :namespace and id = :run_id and token = :token and status = 'running';
+
+-- name: matching_step
+-- Is this completion recorded already, under the same token and with the same output? Then it is a repeat.
+select 1 from steps s
+ where s.namespace = :namespace and s.run_id = :run_id and s.step_key = :key and s.attempt = :attempt
+   and s.status = 'completed' and s.token = :token and s.output = :output;
+
+-- name: settle_steps
+-- Write failed attempts and waits of a run this transaction has locked. What is over stays as it is.
+insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
+                   output, failure, due_at, started_at, finished_at)
+values (:namespace, :run_id, :key, :attempt, :kind, :status, :order, :token, :failures, :input_hash,
+        :output, :failure, :due_at, :started_at, :finished_at)
+on conflict (namespace, run_id, step_key, attempt) do update
+   set status = excluded.status, step_order = excluded.step_order, token = excluded.token,
+       failures = excluded.failures, input_hash = excluded.input_hash, output = excluded.output,
+       failure = excluded.failure,
+       due_at = case when excluded.status = 'waiting' then coalesce(steps.due_at, excluded.due_at)
+                     else excluded.due_at end,
+       started_at = coalesce(steps.started_at, excluded.started_at), finished_at = excluded.finished_at
+ where steps.status in ('running', 'waiting');
+
+-- name: open_waits
+-- What a run waits for: its waits, and its failed attempts that will be tried again.
+select {step} from steps s
+ where s.namespace = :namespace and s.run_id = :run_id
+   and (s.status = 'waiting' or (s.status = 'failed' and s.due_at is not null))
+   and s.attempt = (select max(m.attempt) from steps m
+                     where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key);
+
+-- name: histories_of_runs
+-- The latest attempt of every step of these runs: what a replay needs.
+select {step} from steps s
+ where s.namespace = :namespace and s.run_id {values:run_ids}
+   and s.attempt = (select max(m.attempt) from steps m
+                     where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key);
+
+-- name: attempts_of_run
+-- Every attempt of every step, in the order they began.
+select {step} from steps s
+ where s.namespace = :namespace and s.run_id = :run_id
+ order by s.started_at, s.step_order, s.step_key, s.attempt;

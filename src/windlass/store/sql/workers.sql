@@ -1,0 +1,28 @@
+-- name: register_worker
+-- Enter a worker, or enter it anew after a restart under the same id.
+insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at)
+values (:namespace, :id, :host, :pid, :served, :slots, {now}, {now})
+on conflict (namespace, id) do update
+   set host = excluded.host, pid = excluded.pid, served = excluded.served, slots = excluded.slots,
+       active = 0, completed = 0, failed = 0,
+       started_at = excluded.started_at, seen_at = excluded.seen_at, stopped_at = null;
+
+-- name: heartbeat_worker
+-- Say that a worker lives. Touches its own row and no claim.
+update workers
+   set seen_at = {now}, active = :active, completed = :completed, failed = :failed
+ where namespace = :namespace and id = :id and stopped_at is null;
+
+-- name: stop_worker
+-- Note that a worker has gone, once.
+update workers
+   set stopped_at = {now}, seen_at = {now}, active = 0
+ where namespace = :namespace and id = :id and stopped_at is null;
+
+-- name: live_workers
+-- Workers that have not stopped, the most recently seen first.
+select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
+       w.started_at, w.seen_at, w.stopped_at
+  from workers w
+ where w.namespace = :namespace and w.stopped_at is null
+ order by w.seen_at desc, w.id;

@@ -1,0 +1,114 @@
+"""How named queries run on an SQLite connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import apsw
+
+from windlass.errors import NotAllowed
+from windlass.model.time import Instant
+from windlass.store.base import Row
+from windlass.store.catalog import Query, Statement
+
+Values = tuple[Any, ...]
+
+
+class SqliteConnection:
+    """The open transaction of the writer thread. Nothing here suspends; it is async for the protocol's sake."""
+
+    def __init__(self, connection: apsw.Connection, *, catalog: Mapping[str, Query]) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._catalog = catalog
+        self._getters: dict[Statement, Callable[[Any], Values]] = {}
+        self._now = Instant(0)
+        self._is_read_only = False
+
+    def begin(self, *, now: Instant, is_read_only: bool) -> None:
+        """Set what is true for the transaction that has just begun."""
+        self._now, self._is_read_only = now, is_read_only
+
+    async def all(self, query: str, /, **parameters: Any) -> Sequence[Row]:
+        found = self._find(query)
+        cursor = self._execute(found.statements[0], parameters)
+        if not found.each:
+            return cursor.fetchall()
+        try:
+            columns = [column[0] for column in cursor.get_description()]
+        except apsw.ExecutionCompleteError:  # no row, so no columns either
+            return []
+        rows = cursor.fetchall()
+        self._follow(found, rows, columns=columns, parameters=parameters)
+        return rows
+
+    async def first(self, query: str, /, **parameters: Any) -> Row | None:
+        rows = await self.all(query, **parameters)
+        return rows[0] if rows else None
+
+    async def run(self, query: str, /, **parameters: Any) -> int:
+        (statement,) = self._find(query).statements
+        self._execute(statement, parameters)
+        return self._connection.changes()
+
+    async def batch(self, query: str, rows: Sequence[Any], /) -> Mapping[int, Instant]:
+        guard, *others = self._find(query).statements
+        now = self._now
+        execute, changes = self._cursor.execute, self._connection.changes
+        values_of = self._getter(guard)
+        tail = [(statement.text, self._getter(statement)) for statement in others]
+        passed: dict[int, Instant] = {}
+        for ordinal, row in enumerate(rows):
+            execute(guard.text, values_of(row))
+            if not changes():
+                continue
+            for text, values in tail:
+                execute(text, values(row))
+            passed[ordinal] = now
+        return passed
+
+    async def now(self) -> Instant:
+        return self._now
+
+    def _find(self, name: str) -> Query:
+        query = self._catalog[name]
+        if self._is_read_only and query.is_write:
+            raise NotAllowed(f"{name} writes, and this transaction only reads.")
+        return query
+
+    def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> apsw.Cursor:
+        values = [_bindable(parameters[name]) for name in statement.parameters]
+        if statement.takes_now:
+            values.append(self._now)
+        return self._cursor.execute(statement.text, values)
+
+    def _follow(
+        self, query: Query, rows: Sequence[Values], *, columns: Sequence[str], parameters: Mapping[str, Any]
+    ) -> None:
+        """Run the statements behind the first once per row of its answer."""
+        places = {name: len(columns) + place for place, name in enumerate((*parameters, "now"))}
+        places.update((name, columns.index(name)) for name in query.each)
+        shared = (*parameters.values(), self._now)
+        for statement in query.statements[1:]:
+            names = (*statement.parameters, "now") if statement.takes_now else statement.parameters
+            pick = itemgetter(*(places[name] for name in names))
+            for row in rows:
+                self._cursor.execute(statement.text, pick(row + shared))
+
+    def _getter(self, statement: Statement) -> Callable[[Any], Values]:
+        """How to read a statement's values from a row: C code, because it runs once per row of every batch."""
+        getter = self._getters.get(statement)
+        if getter is None:
+            getter = self._getters[statement] = attrgetter(*statement.parameters)
+        if not statement.takes_now:
+            return getter
+        read, tail = getter, (self._now,)
+        return lambda row: read(row) + tail
+
+
+def _bindable(value: Any) -> Any:
+    """Lists travel as JSON, for json_each."""
+    return json.dumps(value) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,174 @@
+"""Run the bodies of steps: async ones as tasks, sync ones in threads; stop them, time them, look at how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from windlass.define.current import STEP, StepInfo
+from windlass.errors import InvalidInput
+from windlass.model.duration import describe, from_instant
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.time import Duration, Instant
+from windlass.worker import failures
+from windlass.worker.calls import Body, Call
+from windlass.worker.host import Host
+
+LOGGER = logging.getLogger("windlass.worker")
+
+OnValue = Callable[[Body, bytes, Any], None]
+OnFailure = Callable[[Body, Failure], None]
+
+
+class Bodies:
+    """The bodies of one run that are at work."""
+
+    def __init__(self, host: Host, run_id: str, *, on_value: OnValue, on_failure: OnFailure) -> None:
+        self._host, self._run_id = host, run_id
+        self._on_value, self._on_failure = on_value, on_failure
+        self._working: set[Body] = set()
+        self._is_stopped = False
+
+    def __len__(self) -> int:
+        return len(self._working)
+
+    def enter(self, call: Call, *, stops_in: int) -> Body:
+        definition = call.definition
+        assert definition is not None
+        host = self._host
+        entered_at = host.clock.monotonic()
+        body = Body(call, entered_at=entered_at, is_thread=not definition.is_async)
+        if definition.timeout_for is not None:
+            stops_in = min(stops_in, definition.timeout_for)
+            body.timer = host.clock.call_later(definition.timeout_for, self._time_out, body)
+        info = StepInfo(
+            key=call.key,
+            name=definition.name,
+            attempt=call.attempt,
+            run_id=self._run_id,
+            idempotency_key=f"{self._run_id}/{call.key}",
+            deadline=from_instant(Instant(host.clock.now() + stops_in)),
+        )
+        context = host.context.copy()
+        context.run(STEP.set, info)
+        self._working.add(body)
+        if definition.is_async:
+            try:
+                coroutine = context.run(definition.function, *call.args)
+            except Exception as error:  # wrong arguments: the coroutine was never made
+                body.work = _failed(error)
+            else:
+                body.work = asyncio.get_running_loop().create_task(coroutine, context=context)
+        else:
+            body.work = host.threads.submit(functools.partial(definition.function, *call.args), context=context)
+        body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
+        return body
+
+    def stop_all(self) -> None:
+        """Cancel what can be cancelled. Nothing of it is reported any more."""
+        self._is_stopped = True
+        for body in self._working:
+            if body.timer is not None:
+                body.timer.cancel()
+            if not body.is_thread and body.work is not None:
+                body.work.cancel()
+
+    async def wait_ended(self) -> None:
+        while self._working:
+            # `_ended` was registered first, so what has ended is out of the set when the wait returns.
+            await asyncio.wait([body.work for body in self._working if body.work is not None])
+
+    def threads(self) -> list[str]:
+        """Steps whose thread is still at work."""
+        return sorted(body.call.key for body in self._working if body.is_thread)
+
+    def _time_out(self, body: Body) -> None:
+        definition = body.call.definition
+        assert definition is not None and definition.timeout_for is not None
+        body.is_timed_out = True
+        if not body.is_thread and body.work is not None:
+            body.work.cancel()
+            return
+        LOGGER.warning(
+            "Step %r of %s passed its time-out of %s, but a thread cannot be stopped: it keeps its slot until it ends.",
+            body.call.key,
+            self._run_id,
+            describe(definition.timeout_for),
+        )
+        self._on_failure(body, self._timed_out(body))
+
+    def _timed_out(self, body: Body) -> Failure:
+        definition = body.call.definition
+        assert definition is not None
+        limit = describe(definition.timeout_for or Duration(0))
+        return Failure(
+            kind=FailureKind.TIMEOUT,
+            type="TimeoutError",
+            message=f"The step did not end within {limit}.",
+            step=body.call.key,
+        )
+
+    def _ended(self, body: Body, work: asyncio.Future[Any]) -> None:
+        self._working.discard(body)
+        if body.timer is not None:
+            body.timer.cancel()
+        if self._is_stopped:
+            if not work.cancelled():
+                work.exception()  # seen: nobody else will look
+            return
+        if body.is_timed_out:
+            if not body.is_thread:
+                self._on_failure(body, self._timed_out(body))
+            elif not work.cancelled():
+                work.exception()
+            return
+        error = asyncio.CancelledError() if work.cancelled() else work.exception()
+        if error is None:
+            self._returned(body, work.result())
+        elif isinstance(error, (KeyboardInterrupt, SystemExit)):
+            self._host.interrupt(error)  # the process is to stop; that is no failure of the step
+        else:
+            self._raised(body, error)
+
+    def _returned(self, body: Body, value: Any) -> None:
+        call, host = body.call, self._host
+        if body.is_thread and inspect.iscoroutine(value):
+            # A plain callable that returned a coroutine, as a lambda does: go on with it on the loop.
+            body.is_thread = False
+            self._working.add(body)
+            body.work = asyncio.get_running_loop().create_task(value, context=host.context.copy())
+            body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
+            return
+        definition = call.definition
+        assert definition is not None
+        try:
+            stored, decoded = host.codec.round_trip(value, definition.return_type, what=f"Step {definition.name!r}")
+        except InvalidInput as refused:
+            self._on_failure(
+                body, Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused), step=call.key)
+            )
+            return
+        self._on_value(body, stored, decoded)
+
+    def _raised(self, body: Body, error: BaseException) -> None:
+        definition = body.call.definition
+        assert definition is not None
+        host = self._host
+        try:
+            failure = failures.of_step(
+                error, definition, codec=host.codec, classify=host.classify, key=body.call.key
+            )
+        except Exception as broken:  # the user's classify hook, or a StepError with a kind that does not exist
+            reason = f"{type(error).__qualname__} could not be classified: {broken}"
+            failure = Failure(kind=FailureKind.LOGIC, type=type(broken).__qualname__, message=reason, step=body.call.key)
+        self._on_failure(body, failure)
+
+
+def _failed(error: Exception) -> asyncio.Future[Any]:
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    future.set_exception(error)
+    return future

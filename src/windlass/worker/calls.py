@@ -1,0 +1,75 @@
+"""What the code of a run asked for: one call per key, from the moment it is reserved until its result is delivered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from windlass.define.workflow import StepDefinition
+from windlass.model.step import StepKind, StepRecord
+from windlass.model.time import Duration, Instant
+from windlass.runtime import Timer
+
+
+class Group:
+    """The calls of one `ctx.map`: one future for all of them, resolved by the last result or the first failure."""
+
+    def __init__(self, size: int, limit: int | None) -> None:
+        self.results: list[Any] = [None] * size
+        self.missing = size
+        self.limit = limit
+        self.running = 0
+        self.future: asyncio.Future[Any] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.limit is not None and self.running >= self.limit
+
+
+class Call:
+    __slots__ = (
+        "args",
+        "attempt",
+        "definition",
+        "due_at",
+        "due_for",
+        "failures",
+        "future",
+        "group",
+        "index",
+        "input_hash",
+        "key",
+        "kind",
+        "record",
+        "timer",
+    )
+
+    def __init__(self, key: str, kind: StepKind, input_hash: bytes, record: StepRecord | None) -> None:
+        self.key, self.kind, self.input_hash, self.record = key, kind, input_hash, record
+        # An attempt that was seen to start and never ended stays on record, so the next one has the next number.
+        # A wait has one attempt: it goes on where it was.
+        self.attempt = 1 if record is None or kind is StepKind.SLEEP else record.attempt + 1
+        self.failures = 0 if record is None else record.failures
+        self.definition: StepDefinition | None = None
+        self.args: tuple[Any, ...] = ()
+        self.future: asyncio.Future[Any] | None = None
+        self.group: Group | None = None
+        self.index = 0
+        self.due_for: Duration | None = None
+        self.due_at: Instant | None = None
+        self.timer: Timer | None = None
+
+    def __lt__(self, other: Call) -> bool:
+        return self.key < other.key  # orders are unique; a heap asks only in principle
+
+
+class Body:
+    """User code at work for one call."""
+
+    __slots__ = ("call", "entered_at", "is_thread", "is_timed_out", "timer", "work")
+
+    def __init__(self, call: Call, *, entered_at: int, is_thread: bool) -> None:
+        self.call, self.entered_at, self.is_thread = call, entered_at, is_thread
+        self.work: asyncio.Future[Any] | None = None
+        self.timer: Timer | None = None
+        self.is_timed_out = False

@@ -1,0 +1,454 @@
+"""Drive one run: replay what is recorded, execute what is not, and leave when everything waits.
+
+Nothing here is decided while a task of the run is about to do something. Once all of them stand still, in this order:
+
+    a disagreement with history     → the run is given to a person
+    the workflow has returned       → finish
+    a recorded or committed result  → deliver the first, and look again once all stand still
+    calls not yet begun             → enter their bodies (all history has been read by then, or it is a disagreement)
+    nothing at work, only waits     → park: write what is waited for, give the claim back, drop the body
+
+Results are delivered in the order in which they were written, which is a column of `steps`; a replay follows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import heapq
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from windlass.define.workflow import WorkflowDefinition
+from windlass.errors import ClaimLost, ReplayMismatch, Unavailable
+from windlass.model.commands import Claim, ClaimedRun
+from windlass.model.failure import Failure
+from windlass.model.run import RunStatus
+from windlass.model.step import StepKind, StepStatus
+from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
+from windlass.worker import failures, mismatch
+from windlass.worker.bodies import Bodies
+from windlass.worker.calls import Body, Call, Group
+from windlass.worker.host import Host
+from windlass.worker.reports import Reports
+from windlass.worker.tasks import OWNER, TaskTree
+from windlass.worker.tenure import Tenure
+
+LOGGER = logging.getLogger("windlass.worker")
+FOREIGN_PATIENCE = SECOND  # how long a task may await something foreign before the others go on without it
+EARLY = MILLISECOND  # timers may fire a little early; a wait must not
+
+
+class Execution:
+    def __init__(self, claimed: ClaimedRun, definition: WorkflowDefinition, host: Host) -> None:
+        self.claimed, self.host = claimed, host
+        self.codec, self.registry = host.codec, host.registry
+        self.tree = TaskTree(self.nudge)
+        self.tenure = Tenure(claimed, host.clock)
+        self.now: int = claimed.started_at
+        self.is_over = False
+        self.outcome: RunStatus | None = None  # how the run ended here, if it did
+        self.definition = definition
+        self._claimed_at = host.clock.monotonic()
+        self._history = {record.key: record for record in claimed.history}
+        self._unread = set(self._history)
+        self._recorded = sum(record.order is not None for record in claimed.history)
+        self._order = 1 + max((record.order for record in claimed.history if record.order is not None), default=-1)
+        self._results: list[tuple[int, Call, Callable[[], Any], Instant]] = []  # a heap by order
+        self._fresh: list[Call] = []
+        self._waits: set[Call] = set()
+        self._new_waits: list[Call] = []
+        self._failed: list[tuple[Body, Failure]] = []
+        self._preparing = 0
+        self._mismatch: ReplayMismatch | None = None
+        self._is_nudged = self._is_parking = self._is_impatient = False
+        self._foreign: set[asyncio.Future[Any]] = set()
+        self._timers: list[Any] = []
+        self._root: asyncio.Task[Any] | None = None
+        self._own_tasks: set[asyncio.Task[None]] = set()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.bodies = Bodies(host, claimed.run_id, on_value=self._on_value, on_failure=self._on_failure)
+        self.reports = Reports(self)
+
+    @property
+    def is_replaying(self) -> bool:
+        return self._recorded > 0
+
+    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        context = self.host.context.copy()
+        context.run(OWNER.set, self.tree)
+        self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
+        self._watch_claim()
+
+    # --- what the code asks -------------------------------------------------------------------------------------------
+
+    def reserve(self, key: str, kind: StepKind, input_hash: bytes) -> Call:
+        """Fix a key at call time, and compare what history says about it."""
+        record = self._history.get(key)
+        if record is not None:
+            self._unread.discard(key)
+            if record.kind is not kind:
+                self._disagree(mismatch.other_kind(self.claimed.run_id, record, kind))
+            elif record.input_hash != input_hash:
+                self._disagree(mismatch.other_input(self.claimed.run_id, record))
+        return Call(key, kind, input_hash, record)
+
+    async def ask(self, call: Call) -> Any:
+        call.future = self._open_future()
+        self._enqueue(call)
+        return await call.future
+
+    async def ask_all(self, calls: list[Call], group: Group) -> list[Any]:
+        if not calls:
+            return []
+        group.future = self._open_future()
+        for call in calls:
+            self._enqueue(call)
+        results: list[Any] = await group.future
+        return results
+
+    def _open_future(self) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.tree.futures.add(future)
+        return future
+
+    def _enqueue(self, call: Call) -> None:
+        record = call.record
+        if record is not None and record.order is not None:
+            heapq.heappush(self._results, (record.order, call, self._recall(call), record.finished_at or Instant(0)))
+        elif record is not None and record.due_in is not None:
+            self.wait(call, record.due_in - (self.host.clock.monotonic() - self._claimed_at))
+        elif call.kind is StepKind.SLEEP:
+            self._new_waits.append(call)
+        else:
+            self._fresh.append(call)
+        self.nudge()
+
+    def _recall(self, call: Call) -> Callable[[], Any]:
+        """What a recorded result means to the code: decoded when it is delivered, not before."""
+        record, definition = call.record, call.definition
+        assert record is not None
+        if definition is None:
+            return lambda: None
+        if record.status is StepStatus.COMPLETED:
+            return lambda: self.codec.decode(record.output or b"null", definition.return_type)
+        assert record.failure is not None
+        return functools.partial(_raise, record.failure, call, self)
+
+    # --- the turn of the wheel ----------------------------------------------------------------------------------------
+
+    def nudge(self) -> None:
+        """Look at the run in the next turn of the loop."""
+        if not self._is_nudged and not self.is_over:
+            self._is_nudged = True
+            asyncio.get_running_loop().call_soon(self._nudged, context=self.host.context)
+
+    def _nudged(self) -> None:
+        self._is_nudged = False
+        self.advance()
+
+    def advance(self) -> None:
+        if self.is_over or self._is_parking:
+            return
+        if self._mismatch is not None:
+            self.end(self.reports.hold(self._mismatch))
+            return
+        if self._root is not None and self._root.done():
+            self._finish(self._root)
+            return
+        foreign = self.tree.foreign_waits()
+        if foreign is None:
+            self.nudge()
+        elif not foreign or self._is_out_of_patience(foreign):
+            self._proceed(is_still=not foreign)
+
+    def _proceed(self, *, is_still: bool) -> None:
+        if self._deliver():
+            self.nudge()
+            return
+        if self._fresh and not self.host.is_draining and not self._enter_fresh():
+            return
+        is_idle = is_still and not self.is_busy
+        has_news = bool(self._failed or self._new_waits)
+        if has_news and (self._fresh or not is_idle):
+            self._suspend(park=False)
+        elif not is_idle:
+            return
+        elif self._fresh:  # the worker is stopping: whatever is left to do, another one does
+            self.end(self.reports.release())
+        elif has_news or self._waits:
+            self._suspend(park=True)
+        else:
+            self.end(self.reports.deadlock())
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(len(self.bodies) or self._preparing or self.reports.writing)
+
+    def _deliver(self) -> bool:
+        """Give the code the next result, unless one that was written before it is still on its way."""
+        if not self._results or (self.reports.writing and min(self.reports.writing) < self._results[0][0]):
+            return False
+        _, call, value_of, at = heapq.heappop(self._results)
+        if call.record is not None and call.record.order is not None:
+            self._recorded -= 1
+        self.now = max(self.now, at)
+        try:
+            value, error = value_of(), None
+        except Exception as raised:
+            value, error = None, raised
+        if call.group is not None:
+            self._settle_in_group(call.group, call.index, value, error)
+        elif call.future is not None:
+            self._settle(call.future, value, error)
+        return True
+
+    def _settle_in_group(self, group: Group, index: int, value: Any, error: Exception | None) -> None:
+        group.results[index] = value
+        group.missing -= 1
+        if group.future is not None and (error is not None or group.missing == 0):
+            self._settle(group.future, group.results, error)
+
+    def _settle(self, future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
+        self.tree.futures.discard(future)
+        if future.done():  # its branch was cancelled by the code
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def _enter_fresh(self) -> bool:
+        """Enter every body that may begin. False if the run ends here because history was left unread."""
+        fresh, self._fresh = self._fresh, []
+        for call in fresh:
+            if call.record is None and self._unread:
+                self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), call.key))
+                return False
+            if call.group is not None:
+                if call.group.is_full:
+                    self._fresh.append(call)
+                    continue
+                call.group.running += 1
+            if self.claimed.recoveries or self._needed(call) is not None:
+                self._preparing += 1
+                self.start(self._prepare(call))
+            else:
+                self._enter(call)
+        return True
+
+    async def _prepare(self, call: Call) -> None:
+        """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
+        try:
+            needed = self._needed(call)
+            if needed is not None:
+                await self.reports.renew(needed)
+            if self.claimed.recoveries:
+                await self.reports.begin(call)
+        finally:
+            self._preparing -= 1
+        if not self.is_over:
+            self._enter(call)
+
+    def _needed(self, call: Call) -> Duration | None:
+        assert call.definition is not None
+        return self.tenure.needed_before(call.definition.visibility_for)
+
+    def _enter(self, call: Call) -> None:
+        body = self.bodies.enter(call, stops_in=self.tenure.left())
+        if not self.claimed.recoveries:
+            self.host.observe(self.reports.observed, body)
+
+    # --- what became of it --------------------------------------------------------------------------------------------
+
+    def _on_value(self, body: Body, stored: bytes, decoded: Any) -> None:
+        self._left_body(body)
+        self.reports.complete(body, stored, decoded)
+
+    def _on_failure(self, body: Body, failure: Failure) -> None:
+        self._left_body(body)
+        self._failed.append((body, failure))
+        self.advance()
+
+    def _left_body(self, body: Body) -> None:
+        if body.call.group is not None:
+            body.call.group.running -= 1
+            self.nudge()
+
+    def next_order(self) -> int:
+        self._order += 1
+        return self._order - 1
+
+    def result(self, order: int, call: Call, value_of: Callable[[], Any], at: Instant) -> None:
+        """A result is on record; the code gets it when its turn comes."""
+        heapq.heappush(self._results, (order, call, value_of, at))
+        self.advance()
+
+    def failed_for_good(self, order: int, call: Call, failure: Failure, at: Instant) -> None:
+        self.result(order, call, functools.partial(_raise, failure, call, self), at)
+
+    def wait(self, call: Call, due_in: int) -> None:
+        """The call is due again in that many microseconds; the run may be parked by then."""
+        self._waits.add(call)
+        if due_in <= 0:
+            self._due(call)
+        else:
+            call.timer = self.host.clock.call_later(due_in + EARLY, self._due, call)
+            self._timers.append(call.timer)
+
+    def _due(self, call: Call) -> None:
+        if self.is_over or self._is_parking:
+            return
+        self._waits.discard(call)
+        if call.kind is StepKind.SLEEP:
+            self.reports.wake(call)
+        else:
+            self._fresh.append(call)
+        self.nudge()
+
+    def _suspend(self, *, park: bool) -> None:
+        failed, self._failed = self._failed, []
+        waits, self._new_waits = self._new_waits, []
+        self._is_parking = park
+        self.start(self.reports.suspend(failed, waits, park=park))
+
+    def not_parked(self) -> None:
+        self._is_parking = False
+        self.advance()
+
+    def _disagree(self, error: ReplayMismatch) -> None:
+        if self._mismatch is None:
+            self._mismatch = error
+        self.nudge()
+
+    def _is_out_of_patience(self, foreign: list[asyncio.Future[Any]]) -> bool:
+        """A foreign wait holds the others back, so that their order is repeatable; but not for ever."""
+        if set(foreign) != self._foreign:
+            for future in set(foreign) - self._foreign:
+                future.add_done_callback(lambda _: self.nudge(), context=self.host.context)
+            self._foreign, self._is_impatient = set(foreign), False
+            self._timers.append(self.host.clock.call_later(FOREIGN_PATIENCE, self._lose_patience, self._foreign))
+        return self._is_impatient
+
+    def _lose_patience(self, foreign: set[asyncio.Future[Any]]) -> None:
+        if foreign is self._foreign and not self.is_over:
+            self._is_impatient = True
+            LOGGER.warning(
+                "Workflow %r awaits something that is not a call of ctx, so its order cannot be repeated and it keeps "
+                "its slot. Make it a step: await ctx.step(fn, ...).",
+                self.claimed.name,
+            )
+            self.nudge()
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _finish(self, root: asyncio.Task[Any]) -> None:
+        if self._unread:
+            self.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
+        elif root.cancelled():
+            self.end(self.reports.fail(failures.of_workflow(asyncio.CancelledError("The workflow cancelled itself."))))
+        elif (error := root.exception()) is not None:
+            self.end(self.reports.fail(failures.of_workflow(error)))
+        else:
+            self.end(self.reports.succeed(root.result(), self.definition))
+
+    def stop(self) -> None:
+        """The worker's grace is over: stop the bodies and give the run back."""
+        if not self.is_over:
+            self.end(self.reports.release())
+
+    def lose(self) -> None:
+        """The claim is gone, or may be: write nothing any more."""
+        if not self.is_over:
+            self.end(None)
+
+    def end(self, report: Coroutine[Any, Any, None] | None) -> None:
+        """Close the context, stop what is at work, write the last word, and free the slot once nothing runs any more."""
+        if self.is_over:
+            if report is not None:
+                report.close()
+            return
+        self.is_over = True
+        for timer in self._timers:
+            timer.cancel()
+        self.bodies.stop_all()
+        self._start_unguarded(self._wind_down(report))
+
+    async def _wind_down(self, report: Coroutine[Any, Any, None] | None) -> None:
+        try:
+            if report is not None:
+                await report
+        except (ClaimLost, Unavailable) as error:
+            LOGGER.info("Run %s: %s", self.claimed.run_id, error)
+        finally:
+            await self._clear_away()
+            if not self.done.done():
+                self.done.set_result(None)
+
+    async def _clear_away(self) -> None:
+        """Drop the code: its `finally` blocks run now, and every call they make to ctx is refused."""
+        tasks = self.tree.living()
+        for task in tasks:
+            task.cancel()
+        if self._root is not None and self._root.done() and not self._root.cancelled():
+            self._root.exception()
+        reminder = self.host.clock.call_later(5 * SECOND, self._report_stuck)
+        try:
+            if tasks:
+                await asyncio.wait(tasks)
+            await self.bodies.wait_ended()
+        finally:
+            reminder.cancel()
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()
+
+    def _report_stuck(self) -> None:
+        LOGGER.warning(
+            "Run %s is over here, but some of its code does not stop (threads: %s); it keeps its slot until it does.",
+            self.claimed.run_id,
+            ", ".join(self.bodies.threads()) or "none",
+        )
+
+    def _watch_claim(self) -> None:
+        if self.is_over:
+            return
+        left = self.tenure.left()
+        if left > 0:
+            self._timers = [self.host.clock.call_later(left, self._watch_claim), *self._timers[-1000:]]
+            return
+        LOGGER.warning(
+            "The claim on run %s ran out while it was executed; another worker may take it. "
+            "Give long steps more: ctx.step(..., visibility='1h').",
+            self.claimed.run_id,
+        )
+        self.lose()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do a piece of the worker's own work for this run; if the claim turns out to be lost, drop the run."""
+        self._start_unguarded(self._guarded(work))
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (ClaimLost, Unavailable) as error:
+            LOGGER.info("Run %s is dropped: %s", self.claimed.run_id, error)
+            self.lose()
+        except Exception:
+            LOGGER.exception("Run %s is dropped: an error of the worker itself", self.claimed.run_id)
+            self.lose()
+
+    def _start_unguarded(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, context=self.host.context)
+        self._own_tasks.add(task)
+        task.add_done_callback(self._own_tasks.discard)
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(namespace=self.host.namespace, run_id=self.claimed.run_id, token=self.claimed.token)
+
+
+def _raise(failure: Failure, call: Call, execution: Execution) -> Any:
+    assert call.definition is not None
+    raise failures.to_exception(failure, call.definition, codec=execution.codec, key=call.key)

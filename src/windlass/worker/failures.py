@@ -1,0 +1,157 @@
+"""From an exception to a failure that can be stored, and back: the same error at first execution and at every replay."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from windlass.codec import Codec, safe_text
+from windlass.define.workflow import StepDefinition
+from windlass.errors import InvalidInput, StepError, StepFailed
+from windlass.model.duration import to_duration
+from windlass.model.failure import Failure, FailureKind
+
+Classify = Callable[[BaseException], str | None]
+
+# Trying again cannot help: the code itself is wrong.
+PROGRAMMING_ERRORS = (
+    TypeError,
+    NameError,
+    AttributeError,
+    ImportError,
+    SyntaxError,
+    NotImplementedError,
+    AssertionError,
+    RecursionError,
+)
+LONGEST_TRACEBACK = 16_384  # characters
+DEEPEST_TRACEBACK = 40  # frames
+
+
+def of_step(
+    error: BaseException, definition: StepDefinition, *, codec: Codec, classify: Classify | None, key: str
+) -> Failure:
+    """Classify by type or by the user's hook, never by the message."""
+    if isinstance(error, definition.raises):
+        declared = _declared(error, codec=codec, key=key)
+        if declared is not None:
+            return declared
+    kind, data, retry_after = _kind_of(error, classify), None, None
+    if isinstance(error, StepError):
+        data = _encoded(error.data, codec)
+        if error.retry_after is not None:
+            retry_after = to_duration(error.retry_after, what="retry_after")
+    never = definition.retry.never if definition.retry is not None else ()
+    return Failure(
+        kind=kind,
+        type=_type_name(error),
+        message=safe_text(error),
+        traceback=_traceback_text(error),
+        data=data,
+        retry_after=retry_after,
+        is_final=isinstance(error, never),
+        step=key,
+    )
+
+
+def of_workflow(error: BaseException) -> Failure:
+    """The run failed because its code let this exception out."""
+    if isinstance(error, StepFailed):
+        return Failure(
+            kind=FailureKind(error.kind),
+            type=error.type,
+            message=error.message,
+            traceback=error.traceback or _traceback_text(error),
+            step=error.subject.removeprefix("Step ").strip("'"),
+        )
+    return Failure(
+        kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=_traceback_text(error)
+    )
+
+
+def to_exception(failure: Failure, definition: StepDefinition, *, codec: Codec, key: str) -> Exception:
+    """What the code awaiting the step gets."""
+    if failure.is_declared:
+        error = _restored(failure, definition.raises, codec)
+        if error is not None:
+            return error
+    data = codec.decode(failure.data) if failure.data is not None and not failure.is_declared else None
+    return StepFailed(
+        failure.type,
+        failure.message,
+        data=data,
+        traceback=failure.traceback,
+        kind=failure.kind.value,
+        subject=f"Step {key!r}",
+    )
+
+
+def _kind_of(error: BaseException, classify: Classify | None) -> FailureKind:
+    if classify is not None:
+        chosen = classify(error)
+        if chosen is not None:
+            return FailureKind(chosen)
+    if isinstance(error, StepError):
+        return FailureKind(error.kind)
+    return FailureKind.LOGIC if isinstance(error, PROGRAMMING_ERRORS) else FailureKind.TRANSIENT
+
+
+def _declared(error: BaseException, *, codec: Codec, key: str) -> Failure | None:
+    """A declared exception with all it carries; None if that cannot be stored, and it then comes back as StepFailed."""
+    try:
+        data = codec.encode({"args": list(error.args), "state": dict(vars(error))})
+    except InvalidInput:
+        return None
+    return Failure(
+        kind=FailureKind.LOGIC,
+        type=_type_name(error),
+        message=safe_text(error),
+        traceback=_traceback_text(error),
+        data=data,
+        is_final=True,
+        is_declared=True,
+        step=key,
+    )
+
+
+def _restored(failure: Failure, raises: Iterable[type[BaseException]], codec: Codec) -> Exception | None:
+    for kind in _with_subclasses(raises):
+        if kind.__qualname__ == failure.type and issubclass(kind, Exception):
+            carried: Any = codec.decode(failure.data or b"{}")
+            error = kind.__new__(kind, *carried["args"])
+            error.args = tuple(carried["args"])
+            vars(error).update(carried["state"])
+            return error
+    return None
+
+
+def _with_subclasses(kinds: Iterable[type[BaseException]]) -> Iterable[type[BaseException]]:
+    for kind in kinds:
+        yield kind
+        yield from _with_subclasses(kind.__subclasses__())
+
+
+def _type_name(error: BaseException) -> str:
+    return type(error).__qualname__
+
+
+def _encoded(data: Any, codec: Codec) -> bytes | None:
+    if data is None:
+        return None
+    try:
+        return codec.encode(data)
+    except InvalidInput as refused:
+        return codec.encode(f"(could not be stored: {refused})")
+
+
+def _traceback_text(error: BaseException) -> str:
+    try:
+        lines = traceback.TracebackException.from_exception(error, limit=DEEPEST_TRACEBACK, compact=True).format()
+        text = "".join(lines)
+    except Exception as broken:  # a __str__ or __repr__ of user code may do anything
+        text = f"(no traceback: {type(broken).__name__})"
+    if len(text) > LONGEST_TRACEBACK:
+        half = LONGEST_TRACEBACK // 2
+        text = f"{text[:half]}\n…\n{text[-half:]}"
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

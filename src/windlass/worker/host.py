@@ -1,0 +1,30 @@
+"""What a worker gives to every run it executes."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from windlass.api.service import Work
+from windlass.codec import Codec
+from windlass.define.registry import Registry
+from windlass.runtime import Clock
+from windlass.worker.calls import Body
+from windlass.worker.failures import Classify
+from windlass.worker.threads import Threads
+
+
+@dataclass(slots=True, kw_only=True)
+class Host:
+    work: Work
+    namespace: str
+    registry: Registry
+    codec: Codec
+    clock: Clock
+    classify: Classify | None
+    context: contextvars.Context  # empty of any run: what the worker itself does is no part of one
+    observe: Callable[[Callable[[], None], Body], None]  # call back if the body is still at work in a moment
+    interrupt: Callable[[BaseException], None]  # a body asked the process to stop
+    threads: Threads = field(default_factory=Threads)
+    is_draining: bool = False

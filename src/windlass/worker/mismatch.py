@@ -1,0 +1,56 @@
+"""How a replay disagrees with history, in one sentence for the person who must decide."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from windlass.errors import ReplayMismatch
+from windlass.model.step import StepKind, StepRecord
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_WORD = {StepKind.STEP: "a step", StepKind.SLEEP: "a sleep"}
+
+
+def other_kind(run_id: str, record: StepRecord, kind: StepKind) -> ReplayMismatch:
+    recorded, found = _WORD[record.kind], _WORD[kind]
+    text = f"history has {record.key!r} as {recorded}, the code{_where()} now asks for it as {found}."
+    return _mismatch(run_id, text, step=record.key, recorded=recorded, found=found)
+
+
+def other_input(run_id: str, record: StepRecord) -> ReplayMismatch:
+    text = f"history has {record.key!r} with other input than the code{_where()} now gives it."
+    return _mismatch(run_id, text, step=record.key, recorded="other input", found="this input")
+
+
+def renamed(run_id: str, unread: list[str], asked: str) -> ReplayMismatch:
+    text = f"history has {_listed(unread)}, which the code does not ask for; it asks for {asked!r} instead."
+    return _mismatch(run_id, text, step=asked, recorded=_listed(unread), found=asked)
+
+
+def left_unread(run_id: str, unread: list[str]) -> ReplayMismatch:
+    text = f"history has {_listed(unread)}, and the code ended without asking for it."
+    return _mismatch(run_id, text, step=unread[0], recorded=_listed(unread), found="the end")
+
+
+def _mismatch(run_id: str, text: str, *, step: str, recorded: str, found: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"Run {run_id} is paused: {text} The code changed under a running run: "
+        f'restore it and "windlass resume {run_id}".',
+        step=step,
+        recorded=recorded,
+        found=found,
+    )
+
+
+def _listed(keys: list[str]) -> str:
+    shown = ", ".join(repr(key) for key in keys[:3])
+    return shown if len(keys) <= 3 else f"{shown} and {len(keys) - 3} more"
+
+
+def _where() -> str:
+    """ " (shop.py:18)": the nearest line that is not ours."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else f" ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"

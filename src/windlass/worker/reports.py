@@ -1,0 +1,250 @@
+"""What the worker writes about a run: every write carries the token of its claim."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from windlass.define.workflow import WorkflowDefinition
+from windlass.errors import InvalidInput, ReplayMismatch
+from windlass.model.commands import (
+    BeginStep,
+    Claim,
+    CompleteStep,
+    FailStep,
+    FinishRun,
+    HoldRun,
+    Suspend,
+    WaitStep,
+)
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
+from windlass.model.run import RunStatus
+from windlass.model.time import Duration
+from windlass.worker.calls import Body, Call
+
+if TYPE_CHECKING:
+    from windlass.worker.execute import Execution
+
+NULL = b"null"
+
+
+class Reports:
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._host = execution.host
+        self._claimed = execution.claimed
+        self.writing: set[int] = set()  # orders of results on their way to the store
+
+    def complete(self, body: Body, stored: bytes, decoded: Any) -> None:
+        ran_for = Duration(self._host.clock.monotonic() - body.entered_at)
+        self._complete(body.call, stored, decoded, ran_for)
+
+    def wake(self, call: Call) -> None:
+        """A sleep is over. That too is written before the code hears of it, so the order is known at every replay."""
+        self._complete(call, NULL, None, Duration(0))
+
+    def _complete(self, call: Call, stored: bytes, decoded: Any, ran_for: Duration) -> None:
+        order = self._execution.next_order()
+        self.writing.add(order)
+        asked_at, renewal = self._host.clock.monotonic(), self._execution.tenure.renewal()
+        written = self._host.work.complete_step(
+            CompleteStep(
+                namespace=self._host.namespace,
+                run_id=self._claimed.run_id,
+                token=self._claimed.token,
+                key=call.key,
+                kind=call.kind,
+                attempt=call.attempt,
+                order=order,
+                failures=call.failures,
+                input_hash=call.input_hash,
+                output=stored,
+                ran_for=ran_for,
+                renew_for=renewal,
+            )
+        )
+        self._when_done(written, functools.partial(self._completed, order, call, decoded, asked_at, renewal))
+
+    def _completed(
+        self, order: int, call: Call, decoded: Any, asked_at: int, renewal: Duration | None, written: Any
+    ) -> None:
+        self.writing.discard(order)
+        if self._lost(written):
+            return
+        if renewal is not None:
+            self._execution.tenure.renewed(asked_at=asked_at, visibility_for=renewal)
+        self._execution.result(order, call, lambda: decoded, written.result())
+
+    def observed(self, body: Body) -> None:
+        """The body is still at work after a moment: note that it began. Nobody waits for this."""
+        if not self._execution.is_over:
+            self._when_done(self._host.work.begin_step(self._beginning(body.call)), self._noted(body))
+
+    def _noted(self, body: Body) -> Any:
+        def noted(written: Any) -> None:
+            # Overtaken by its own completion it means nothing; else a lost claim stops the body.
+            if body.work is None or not body.work.done():
+                self._lost(written)
+            elif not written.cancelled():
+                written.exception()
+
+        return noted
+
+    async def begin(self, call: Call) -> None:
+        await self._host.work.begin_step(self._beginning(call))
+
+    def _beginning(self, call: Call) -> BeginStep:
+        return BeginStep(
+            namespace=self._host.namespace,
+            run_id=self._claimed.run_id,
+            token=self._claimed.token,
+            key=call.key,
+            kind=call.kind,
+            attempt=call.attempt,
+            failures=call.failures,
+            input_hash=call.input_hash,
+        )
+
+    async def renew(self, visibility_for: Duration) -> None:
+        asked_at = self._host.clock.monotonic()
+        await self._host.work.renew_claim(
+            Claim(
+                namespace=self._host.namespace,
+                run_id=self._claimed.run_id,
+                token=self._claimed.token,
+                visibility_for=visibility_for,
+            )
+        )
+        self._execution.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
+
+    async def suspend(self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool) -> None:
+        """Write failed attempts and new waits; with `park`, leave the run until the earliest of them is due."""
+        orders = [self._execution.next_order() for _ in failed]
+        held = self._execution.next_order()  # keeps the run busy while the waits are on their way
+        self.writing.update((*orders, held))
+        try:
+            suspended = await self._host.work.suspend_run(
+                Suspend(
+                    namespace=self._host.namespace,
+                    run_id=self._claimed.run_id,
+                    token=self._claimed.token,
+                    failures=tuple(
+                        self._failure(body, failure, order)
+                        for (body, failure), order in zip(failed, orders, strict=True)
+                    ),
+                    waits=tuple(map(self._waiting, waits)),
+                    park=park,
+                )
+            )
+        finally:
+            self.writing.difference_update((*orders, held))
+        if suspended.is_parked:
+            self._execution.end(None)
+            return
+        verdicts = list(suspended.verdicts)
+        for (body, failure), order, verdict in zip(failed, orders, verdicts, strict=False):
+            call = body.call
+            if verdict.due_in is None:
+                self._execution.failed_for_good(order, call, failure, verdict.at)
+            else:
+                call.attempt, call.failures = call.attempt + 1, call.failures + 1
+                self._execution.wait(call, verdict.due_in)
+        for call, verdict in zip(waits, verdicts[len(failed) :], strict=True):
+            self._execution.wait(call, verdict.due_in or 0)
+        self._execution.not_parked()
+
+    def _failure(self, body: Body, failure: Failure, order: int) -> FailStep:
+        call = body.call
+        return FailStep(
+            namespace=self._host.namespace,
+            run_id=self._claimed.run_id,
+            token=self._claimed.token,
+            key=call.key,
+            kind=call.kind,
+            attempt=call.attempt,
+            order=order,
+            failures=call.failures,
+            input_hash=call.input_hash,
+            failure=failure,
+            retry=self._policy(call),
+            ran_for=Duration(self._host.clock.monotonic() - body.entered_at),
+        )
+
+    def _policy(self, call: Call) -> RetryPolicy:
+        """The step's own policy, else its workflow's, else the default."""
+        assert call.definition is not None
+        retry = call.definition.retry or self._execution.definition.retry
+        return DEFAULT_RETRY if retry is None else retry.policy
+
+    def _waiting(self, call: Call) -> WaitStep:
+        return WaitStep(
+            namespace=self._host.namespace,
+            run_id=self._claimed.run_id,
+            token=self._claimed.token,
+            key=call.key,
+            kind=call.kind,
+            input_hash=call.input_hash,
+            due_for=call.due_for,
+            due_at=call.due_at,
+        )
+
+    async def succeed(self, value: Any, definition: WorkflowDefinition) -> None:
+        try:
+            output, _ = self._host.codec.round_trip(
+                value, definition.return_type, what=f"Workflow {definition.name!r}"
+            )
+        except InvalidInput as refused:
+            await self.fail(Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused)))
+            return
+        await self._finish(RunStatus.COMPLETED, output=output)
+
+    async def fail(self, failure: Failure) -> None:
+        await self._finish(RunStatus.FAILED, failure=failure)
+
+    async def deadlock(self) -> None:
+        message = "Every task of the workflow waits for another one, and none of them for a step, a sleep or an event."
+        await self.fail(Failure(kind=FailureKind.LOGIC, type="Deadlock", message=message))
+
+    async def _finish(self, status: RunStatus, *, output: bytes | None = None, failure: Failure | None = None) -> None:
+        result = msgspec.json.encode(failure) if output is None else output
+        await self._host.work.finish_run(
+            FinishRun(
+                namespace=self._host.namespace,
+                run_id=self._claimed.run_id,
+                token=self._claimed.token,
+                status=status,
+                output=output,
+                failure=failure,
+                result_hash=hashlib.blake2b(result, digest_size=16).digest(),
+            )
+        )
+        self._execution.outcome = status
+
+    async def hold(self, error: ReplayMismatch) -> None:
+        reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
+        await self._host.work.hold_run(
+            HoldRun(
+                namespace=self._host.namespace, run_id=self._claimed.run_id, token=self._claimed.token, reason=reason
+            )
+        )
+
+    async def release(self) -> None:
+        await self._host.work.release_run(
+            Claim(namespace=self._host.namespace, run_id=self._claimed.run_id, token=self._claimed.token)
+        )
+
+    def _when_done(self, written: Awaitable[Any], callback: Any) -> None:
+        asyncio.ensure_future(written).add_done_callback(callback, context=self._host.context)
+
+    def _lost(self, written: asyncio.Future[Any]) -> bool:
+        """Was the write refused? Then the run is dropped: nothing is written under this token any more."""
+        if written.cancelled() or written.exception() is not None:
+            self._execution.lose()
+            return True
+        return False

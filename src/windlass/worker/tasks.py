@@ -1,0 +1,145 @@
+"""Which tasks belong to a run, and whether all of them wait for it.
+
+Results reach the code one at a time, and only when every task of the run awaits something that `ctx` gave it: so the
+code sees them in the same order at every replay. What a task awaits is told by its waiter:
+
+    a future of ctx              yes
+    another task of the run      yes: that task is asked itself
+    gather, shield               yes, if all they wait for is
+    TaskGroup, wait, Lock, …     yes: only tasks of the run can end it
+    anything else                no: a foreign wait, which keeps the slot
+"""
+
+from __future__ import annotations
+
+import asyncio
+import asyncio.locks
+import asyncio.queues
+import asyncio.taskgroups
+import asyncio.tasks
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from types import CoroutineType
+from typing import Any
+
+OWNER: ContextVar[TaskTree] = ContextVar("windlass_run_tasks")
+
+_INTERNAL_FILES = frozenset(
+    function.__code__.co_filename
+    for function in (asyncio.TaskGroup.__aexit__, asyncio.Lock.acquire, asyncio.Queue.get)
+)
+_TASKS_FILE = asyncio.tasks.sleep.__code__.co_filename
+
+
+class TaskTree:
+    """The tasks of one run. A task's path is made of its place among its siblings, so it is the same at every replay."""
+
+    def __init__(self, on_done: Callable[[], None]) -> None:
+        self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
+        self._paths: dict[asyncio.Task[Any], str] = {}
+        self._children: dict[asyncio.Task[Any] | None, int] = {}
+        self._on_done = on_done
+
+    def adopt(self, task: asyncio.Task[Any]) -> None:
+        parent = _current_task()
+        if parent not in self._paths:
+            parent = None
+        place = self._children[parent] = self._children.get(parent, 0) + 1
+        above = self._paths[parent] + "." if parent is not None and self._paths[parent] else ""
+        # The first task of a run is the workflow itself, and its path is empty.
+        self._paths[task] = above + str(place) if parent is not None or self._paths else ""
+        task.add_done_callback(self._forget)
+
+    def path(self) -> str:
+        """Of the task that runs now; raises KeyError if it is none of ours."""
+        return self._paths[_current_task()]  # type: ignore[index]
+
+    def owns_current(self) -> bool:
+        return _current_task() in self._paths
+
+    def living(self) -> list[asyncio.Task[Any]]:
+        return [task for task in self._paths if not task.done()]
+
+    def foreign_waits(self) -> list[asyncio.Future[Any]] | None:
+        """None while a task is about to run; else the futures outside the run that some of its tasks await."""
+        foreign: list[asyncio.Future[Any]] = []
+        for task in self._paths:
+            if task.done():
+                # Whoever waits for it hears of it in this turn of the loop, after us.
+                return None
+            waiter: asyncio.Future[Any] | None = task._fut_waiter  # type: ignore[attr-defined]
+            if waiter is None or waiter.done():
+                return None
+            if waiter not in self.futures and not self._is_ours(waiter) and not _is_internal(task):
+                foreign.append(waiter)
+        return foreign
+
+    def _is_ours(self, waiter: asyncio.Future[Any]) -> bool:
+        if waiter in self.futures or waiter in self._paths:
+            return True
+        children = getattr(waiter, "_children", None)  # of gather
+        if children is not None:
+            return all(child.done() or self._is_ours(child) for child in children)
+        inner = _shielded(waiter)
+        return inner is not None and self._is_ours(inner)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        if self._paths.get(task):  # the workflow itself stays known: its path is empty
+            del self._paths[task]
+        self._children.pop(task, None)
+        self._on_done()
+
+
+def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Make the loop tell runs of tasks created inside them. Returns the way back."""
+    previous = loop.get_task_factory()
+
+    def create(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any]
+        if previous is None:
+            task = asyncio.Task(coro, loop=loop, **options)
+        else:
+            task = previous(loop, coro, **options)  # type: ignore[assignment]
+        context = options.get("context")
+        owner = OWNER.get(None) if context is None else context.get(OWNER)
+        if owner is not None:
+            owner.adopt(task)
+        return task
+
+    loop.set_task_factory(create)  # type: ignore[arg-type]
+
+    def restore() -> None:
+        if loop.get_task_factory() is create:
+            loop.set_task_factory(previous)
+
+    return restore
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _is_internal(task: asyncio.Task[Any]) -> bool:
+    """Does the task wait inside asyncio's own means of co-operation, which only tasks of the run can end?"""
+    frame: Any = task.get_coro()
+    while isinstance(frame, CoroutineType) and isinstance(frame.cr_await, CoroutineType):
+        frame = frame.cr_await
+    if not isinstance(frame, CoroutineType):
+        return False
+    code = frame.cr_code
+    if code.co_filename in _INTERNAL_FILES:
+        return True
+    return code.co_filename == _TASKS_FILE and code.co_name != "sleep"
+
+
+def _shielded(waiter: asyncio.Future[Any]) -> asyncio.Future[Any] | None:
+    """What `asyncio.shield` protects, if the waiter is its outer future."""
+    for callback, _ in getattr(waiter, "_callbacks", None) or ():
+        if getattr(callback, "__qualname__", "").startswith("shield."):
+            for cell in callback.__closure__ or ():
+                if isinstance(cell.cell_contents, asyncio.Future) and cell.cell_contents is not waiter:
+                    return cell.cell_contents
+    return None

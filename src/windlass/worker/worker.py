@@ -1,0 +1,287 @@
+"""Who runs user code: claim what is due, execute it, say that one lives, and leave in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from windlass.api.service import Work
+from windlass.codec import Codec
+from windlass.define.registry import Registry
+from windlass.define.workflow import WorkflowDefinition
+from windlass.errors import InvalidInput, NotFound, WindlassError
+from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun, Heartbeat, RegisterWorker
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.run import RunStatus, WorkerId
+from windlass.model.time import MILLISECOND, SECOND, Duration
+from windlass.model.worker import Served
+from windlass.runtime import Clock, Ids
+from windlass.worker.calls import Body
+from windlass.worker.context import RunContext
+from windlass.worker.execute import Execution
+from windlass.worker.failures import Classify
+from windlass.worker.host import Host
+from windlass.worker.tasks import track_tasks
+
+LOGGER = logging.getLogger("windlass.worker")
+
+OBSERVE_AFTER = 20 * MILLISECOND  # a body that ends sooner leaves no trace of having begun
+HEARTBEAT_EVERY = 10 * SECOND
+GATHER_FOR = 2 * MILLISECOND  # how long a nearly full worker waits for more free slots before it claims
+FIRST_PAUSE, LONGEST_PAUSE = 100 * MILLISECOND, 5 * SECOND  # between tries while the store does not answer
+
+
+class Worker:
+    def __init__(
+        self,
+        work: Work,
+        *,
+        registry: Registry,
+        codec: Codec,
+        clock: Clock,
+        ids: Ids,
+        namespace: str,
+        queues: tuple[str, ...],
+        slots: int,
+        visibility_for: Duration,
+        poll_for: Duration,
+        classify: Classify | None = None,
+        on_interrupt: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        self.id = WorkerId(ids.worker())
+        self._queues, self._slots = queues, slots
+        self._visibility_for, self._poll_for = visibility_for, poll_for
+        self._polls = 0
+        self._executions: set[Execution] = set()
+        self._completed = self._failed = 0
+        self._observed: deque[tuple[int, Callable[[Body], None], Body]] = deque()
+        self._is_observing = False
+        self._slot_freed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._restore: Callable[[], None] | None = None
+        self._host = Host(
+            work=work,
+            namespace=namespace,
+            registry=registry,
+            codec=codec,
+            clock=clock,
+            classify=classify,
+            context=contextvars.Context(),
+            observe=self._observe,
+            interrupt=on_interrupt or self._interrupted,
+        )
+
+    async def start(self) -> None:
+        host = self._host
+        await host.work.register_worker(
+            RegisterWorker(
+                namespace=host.namespace,
+                id=self.id,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                served=self._served(),
+                slots=self._slots,
+            )
+        )
+        loop = asyncio.get_running_loop()
+        self._restore = track_tasks(loop)
+        for duty in (self._poll(), self._keep_heartbeat()):
+            self._tasks.append(loop.create_task(duty, context=host.context))
+
+    async def stop(self, *, grace_for: Duration) -> None:
+        """Claim nothing new, let bodies end within the grace, give everything else back, and say goodbye."""
+        host = self._host
+        host.is_draining = True
+        await _cancel(self._tasks[:1])
+        for execution in tuple(self._executions):
+            execution.nudge()
+        await self._wait_for_executions(grace_for)
+        for execution in tuple(self._executions):
+            execution.stop()
+        await self._wait_for_executions(Duration(grace_for // 2 + SECOND))
+        await _cancel(self._tasks[1:])
+        if self._restore is not None:
+            self._restore()
+        try:
+            await host.work.deregister_worker(host.namespace, self.id)
+        except WindlassError as error:
+            LOGGER.info("Worker %s could not say goodbye: %s", self.id, error)
+
+    async def _wait_for_executions(self, wait_for: Duration) -> None:
+        if not self._executions:
+            return
+        over = asyncio.ensure_future(asyncio.wait([execution.done for execution in self._executions]))
+        timer = self._host.clock.call_later(wait_for, over.cancel)
+        try:
+            await asyncio.wait([over])
+        finally:
+            timer.cancel()
+            over.cancel()
+
+    def _served(self) -> tuple[Served, ...]:
+        return self._host.registry.served(self._queues)
+
+    async def _poll(self) -> None:
+        pause: int = FIRST_PAUSE
+        while True:
+            await self._wait_for_slots()
+            try:
+                claimed = await self._claim()
+            except Exception as error:  # the store does not answer, or we have a bug: either way, go on
+                LOGGER.warning("Worker %s cannot claim: %s", self.id, error, exc_info=not isinstance(error, WindlassError))
+                await self._host.clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue
+            pause = FIRST_PAUSE
+            for run in claimed:
+                self._begin(run)
+
+    async def _claim(self) -> list[ClaimedRun]:
+        self._polls += 1
+        served = self._served()
+        if not served:  # nothing is declared yet: look again when something may be
+            await self._host.clock.sleep(self._poll_for)
+            return []
+        return await self._host.work.claim_runs(
+            ClaimRuns(
+                namespace=self._host.namespace,
+                worker=self.id,
+                poll=self._polls,
+                served=served,
+                limit=self._free_slots,
+                visibility_for=self._visibility_for,
+                wait_for=self._poll_for,
+            )
+        )
+
+    @property
+    def executions(self) -> tuple[Execution, ...]:
+        """The runs that occupy a slot here."""
+        return tuple(self._executions)
+
+    @property
+    def _free_slots(self) -> int:
+        return self._slots - len(self._executions)
+
+    async def _wait_for_slots(self) -> None:
+        """A claim of many costs hardly more than a claim of one, so a full worker lets some slots gather first."""
+        enough = max(1, self._slots // 4)
+        if 0 < self._free_slots < enough:
+            await self._host.clock.sleep(GATHER_FOR)
+        while self._free_slots <= 0:
+            self._slot_freed.clear()
+            await self._slot_freed.wait()
+
+    def _begin(self, run: ClaimedRun) -> None:
+        definition = self._host.registry.workflow_or_none(run.name)
+        if definition is None or definition.version != run.version:
+            # Declared anew since the claim was asked for, as a notebook may do: somebody else may know it.
+            self._spawn(self._give_back(run))
+            return
+        try:
+            arguments = self._arguments(run, definition)
+        except InvalidInput as error:
+            self._spawn(self._refuse(run, error))
+            return
+        execution = Execution(run, definition, self._host)
+        self._executions.add(execution)
+        execution.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)
+        execution.begin(definition.function(RunContext(execution), *arguments))
+
+    def _arguments(self, run: ClaimedRun, definition: WorkflowDefinition) -> tuple[Any, ...]:
+        codec, types = self._host.codec, definition.argument_types
+        given: tuple[Any, ...] = codec.decode(run.input)
+        if all(type(value) is kind for value, kind in zip(given, types, strict=False)):
+            return given  # nothing to convert, as with most arguments
+        converted: tuple[Any, ...] = codec.decode(run.input, tuple[types[: len(given)]])  # type: ignore[misc]
+        return converted
+
+    def _ended(self, execution: Execution) -> None:
+        self._executions.discard(execution)
+        self._completed += execution.outcome is RunStatus.COMPLETED
+        self._failed += execution.outcome is RunStatus.FAILED
+        self._slot_freed.set()
+
+    async def _give_back(self, run: ClaimedRun) -> None:
+        await self._host.work.release_run(
+            Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token)
+        )
+
+    async def _refuse(self, run: ClaimedRun, error: InvalidInput) -> None:
+        message = f"The stored input no longer fits workflow {run.name!r}: {error}"
+        await self._host.work.finish_run(
+            FinishRun(
+                namespace=self._host.namespace,
+                run_id=run.run_id,
+                token=run.token,
+                status=RunStatus.FAILED,
+                failure=Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=message),
+            )
+        )
+
+    def _spawn(self, work: Any) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except WindlassError as error:
+                LOGGER.warning("Worker %s: %s", self.id, error)
+
+        task = asyncio.get_running_loop().create_task(guarded(), context=self._host.context)
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
+
+    async def _keep_heartbeat(self) -> None:
+        host = self._host
+        while True:
+            await host.clock.sleep(HEARTBEAT_EVERY)
+            try:
+                await host.work.heartbeat(
+                    Heartbeat(
+                        namespace=host.namespace,
+                        id=self.id,
+                        active=len(self._executions),
+                        completed=self._completed,
+                        failed=self._failed,
+                    )
+                )
+            except NotFound:
+                LOGGER.warning("Worker %s is not known to the store any more.", self.id)
+            except WindlassError as error:
+                LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
+
+    def _observe(self, note: Callable[[Body], None], body: Body) -> None:
+        """One timer for all bodies: a body that is still at work when it fires has its start noted."""
+        self._observed.append((self._host.clock.monotonic(), note, body))
+        if not self._is_observing:
+            self._is_observing = True
+            self._host.clock.call_later(OBSERVE_AFTER, self._look_at_bodies)
+
+    def _look_at_bodies(self) -> None:
+        now = self._host.clock.monotonic()
+        while self._observed and (self._observed[0][0] + OBSERVE_AFTER <= now or _is_done(self._observed[0][2])):
+            _, note, body = self._observed.popleft()
+            if not _is_done(body):
+                note(body)
+        self._is_observing = bool(self._observed)
+        if self._observed:
+            self._host.clock.call_later(self._observed[0][0] + OBSERVE_AFTER - now, self._look_at_bodies)
+
+    def _interrupted(self, error: BaseException) -> None:
+        raise error
+
+
+def _is_done(body: Body) -> bool:
+    return body.work is None or body.work.done()
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

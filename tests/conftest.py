@@ -1,0 +1,62 @@
+"""What every test may ask for: a clock it moves itself, and a PostgreSQL database of its own.
+
+With WINDLASS_REQUIRE_ALL=1 a test that does not run is a test that fails: CI must not be green because something was
+missing on its machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from windlass.testing.clock import FakeClock
+from windlass.testing.postgres import PostgresServer
+
+REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One cluster for the whole session, started by the first test that needs it."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """An empty database for one test; dropped behind it, whoever is still connected."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    refuse_if_not_run(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    refuse_if_not_run(report)
+    return report
+
+
+def refuse_if_not_run(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn skipped, expected to fail, and passed against expectation into failed."""
+    expected_to_fail = hasattr(report, "wasxfail")
+    if REQUIRE_ALL and (report.outcome == "skipped" or expected_to_fail):
+        reason = report.wasxfail if expected_to_fail else report.longrepr
+        if expected_to_fail:
+            del report.wasxfail  # with it, the terminal would count the report as an expected failure
+        report.outcome = "failed"
+        report.longrepr = f"WINDLASS_REQUIRE_ALL=1, and this did not run: {reason}"

@@ -269,10 +269,8 @@ class App:
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
 
-        opened = await open_engine(
-            self._url, self._settings, clock=self._clock, rng=self._rng, hooks=self._hooks
-        )
-        log.info("Using %s", parse_url(self._url).shown)
+        opened = await open_engine(self._url, self._settings, clock=self._clock, rng=self._rng, hooks=self._hooks)
+        log.info("Using %s", _shown(self._url))
         return opened
 
     async def _release(self) -> None:
@@ -340,6 +338,13 @@ def _decorate(declare: Callable[..., object], function: Any, options: Mapping[st
         return function
 
     return decorator
+
+
+def _shown(url: str) -> str:
+    """A database as the log may name it: the whole path, or the URL without its password."""
+    location = parse_url(url)
+    is_file = location.kind == "sqlite" and location.target != ":memory:"
+    return str(Path(location.target).absolute()) if is_file else location.shown
 
 
 def _check_queues(queues: Iterable[str]) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ from windlass.api.service import Runs, Work
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
 from windlass.notify.local import Elsewhere, Hub
-
+from windlass.notify.postgres import PostgresListener
 from windlass.notify.sqlite import FileWatch
+from windlass.notify.wire import Broadcast
 from windlass.runtime import Clock, Ids, Rng, SystemClock
 from windlass.settings import Settings, parse_url
 from windlass.store.base import Hooks, Store
-
+from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 
 
@@ -28,9 +29,7 @@ class Opened:
         await self.engine.close()
 
 
-async def open_engine(
-    url: str, settings: Settings, *, clock: Clock, rng: Rng, hooks: Hooks | None = None
-) -> Opened:
+async def open_engine(url: str, settings: Settings, *, clock: Clock, rng: Rng, hooks: Hooks | None = None) -> Opened:
     """Connect, migrate, listen. Raises StoreRefused if the database cannot be used."""
     location = parse_url(url)
     store: Store
@@ -43,7 +42,7 @@ async def open_engine(
         # The database's own clock decides, unless a test brings one.
         injected = None if isinstance(clock, SystemClock) else clock
         store = PostgresStore(location.target, clock=injected, hooks=hooks)
-        elsewhere = PostgresListener(location.target, clock=SystemClock())
+        elsewhere = Broadcast(PostgresListener(location.target, clock=SystemClock()), Ids(clock, rng))
     engine = Engine(
         store,
         Hub(elsewhere),

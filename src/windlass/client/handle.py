@@ -119,7 +119,7 @@ class Handle(Generic[R]):
         failure = outcome.failure
         if outcome.status is RunStatus.COMPLETED:
             expected = Any if self._definition is None else self._definition.return_type
-            value: R = self._door.codec.decode(b"" if outcome.output is None else outcome.output, expected)
+            value: R = self._door.codec.decode(outcome.output or b"null", expected)
             return value
         if outcome.status is RunStatus.FAILED and failure is not None:
             raise self._failed(run_id, failure)

@@ -29,6 +29,7 @@ class Registry:
     """What one App has declared."""
 
     def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []  # told when there is another workflow to serve
         self._workflows: dict[str, WorkflowDefinition] = {}
         self._workflow_names: dict[Identity, str] = {}
         self._steps: dict[Identity, StepDefinition] = {}
@@ -73,6 +74,8 @@ class Registry:
             raise _taken("Workflow", name, known.location, location)
         self._workflows[name] = definition
         self._workflow_names[_identity(plain)] = name
+        for listener in tuple(self.listeners):
+            listener()
         return definition
 
     def declare_step(

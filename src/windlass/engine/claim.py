@@ -77,7 +77,9 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
         seen = [row.run.id for row in rows if row.run.attempts > 1]
         histories = await tx.steps.histories(command.namespace, run_ids=seen) if seen else {}
         now = await tx.now()
-        looping = [row for row in rows if run_rules.is_crash_loop(row.run, max_recoveries=parts.settings.max_recoveries)]
+        looping = [
+            row for row in rows if run_rules.is_crash_loop(row.run, max_recoveries=parts.settings.max_recoveries)
+        ]
         if looping:
             await tx.runs.finish([_crash_loop(row, histories.get(row.run.id, [])) for row in looping])
             ended.extend(looping)

@@ -46,7 +46,9 @@ T = TypeVar("T")
 class Engine:
     """One store, opened. `runs` is for those who ask, `work` for those who execute."""
 
-    def __init__(self, store: Store, hub: Hub, *, clock: Clock, rng: Rng, settings: EngineSettings | None = None) -> None:
+    def __init__(
+        self, store: Store, hub: Hub, *, clock: Clock, rng: Rng, settings: EngineSettings | None = None
+    ) -> None:
         kinds: dict[str, Kind] = {}
         self.parts = Parts(
             store=store,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-
 from windlass.engine.parts import Parts
 from windlass.errors import ClaimLost
 from windlass.model.commands import Claim, HoldRun
-from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.model.run import Run, RunStatus
 from windlass.notify.local import ended_topic, queue_topic, run_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
+from windlass.store.queries.log import NewLogEntry
 
 
 async def release_run(parts: Parts, claim: Claim) -> None:
@@ -56,20 +56,16 @@ async def save_run(tx: Tx, run: Run, *, was: Run, cause: str) -> Run:
     """Write a status change and its log row."""
     if not await tx.runs.save(run, was=was):
         raise ClaimLost(run.id, token=was.token)
-    await tx.log.append([await _entry(tx, run, was=was, cause=cause)])
-    return run
-
-
-async def _entry(tx: Tx, run: Run, *, was: Run, cause: str) -> LogEntry:
-    return LogEntry(
-        seq=0,  # given by the store
-        namespace=run.namespace,
-        subject_kind="run",
-        subject_id=run.id,
-        from_status=was.status,
-        to_status=run.status,
-        cause=cause,
-        at=await tx.now(),
+    await tx.log.append(
+        [
+            NewLogEntry(
+                namespace=run.namespace,
+                subject_kind="run",
+                subject_id=run.id,
+                from_status=was.status,
+                to_status=run.status,
+                cause=cause,
+            )
+        ]
     )
-
-
+    return run

@@ -11,7 +11,7 @@ from windlass.engine.parts import Parts
 from windlass.errors import AlreadyExists
 from windlass.model.commands import ClaimedRun, Started, StartRun
 from windlass.model.run import RunId, RunStatus
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 from windlass.model.worker import Served
 from windlass.notify.local import queue_topic
 from windlass.store.base import Tx
@@ -121,7 +121,11 @@ class StartRuns:
             return None
         run = await tx.runs.load(item.command.namespace, id=item.run_id)
         offered = item.offer.command
-        if run is None or run.status is not RunStatus.RUNNING or (run.worker, run.poll) != (offered.worker, offered.poll):
+        if (
+            run is None
+            or run.status is not RunStatus.RUNNING
+            or (run.worker, run.poll) != (offered.worker, offered.poll)
+        ):
             return None
         return self._claimed(item, run.started_at or run.created_at)
 
@@ -140,7 +144,7 @@ class StartRuns:
             at=command.at,
             worker=offered.worker if offered else None,
             poll=offered.poll if offered else 0,
-            claim_for=offered.visibility_for if offered else None,
+            claim_for=offered.visibility_for if offered else Duration(0),
         )
 
     def _new_key(self, item: Request) -> NewKey:

@@ -1,7 +1,7 @@
 """Who is woken: a hub of hints. A hint carries no truth; losing one costs latency, never correctness.
 
-    publish(topic) ──► subscribers in this process      (at once)
-                  └──► elsewhere: PostgreSQL NOTIFY     (other processes; on SQLite they watch the file)
+publish(topic) ──► subscribers in this process      (at once)
+              └──► elsewhere: PostgreSQL NOTIFY     (other processes; on SQLite they watch the file)
 """
 
 from __future__ import annotations

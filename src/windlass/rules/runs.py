@@ -1,10 +1,10 @@
 """Where a run may go from where it stands.
 
-    (start) ─► pending ──claim──► running ──finish──► completed | failed
-       │          ▲  ▲              │ │ │
-       │          │  └──release─────┘ │ └──hold──► paused ──resume──► pending | sleeping
-       │          └────park (retry)───┤
-       └─dispatch─► running           └──park (sleep)──► sleeping ──claim──► running
+(start) ─► pending ──claim──► running ──finish──► completed | failed
+   │          ▲  ▲              │ │ │
+   │          │  └──release─────┘ │ └──hold──► paused ──resume──► pending | sleeping
+   │          └────park (retry)───┤
+   └─dispatch─► running           └──park (sleep)──► sleeping ──claim──► running
 """
 
 from __future__ import annotations

@@ -130,10 +130,9 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
         case "greatest":
             return "greatest" if is_postgres else "max"
         case "values" if argument:  # where id {values:ids}
-            return f"= any(:{argument}::text[])" if is_postgres else f"in (select value from json_each(:{argument}))"
-        case "elements" if (
-            argument
-        ):  # from {elements:served}: one row per element of a JSON array, its column is `value`
+            elements = f"(select value from json_each(:{argument}))"  # noqa: S608 - a parameter's name, from our own file
+            return f"= any(:{argument}::text[])" if is_postgres else f"in {elements}"
+        case "elements" if argument:  # from {elements:served}: a row per element of a JSON array, its column is `value`
             return f"json_array_elements(:{argument}::json)" if is_postgres else f"json_each(:{argument})"
         case "run":
             return RUN

@@ -159,12 +159,12 @@ class Bodies:
         assert definition is not None
         host = self._host
         try:
-            failure = failures.of_step(
-                error, definition, codec=host.codec, classify=host.classify, key=body.call.key
-            )
+            failure = failures.of_step(error, definition, codec=host.codec, classify=host.classify, key=body.call.key)
         except Exception as broken:  # the user's classify hook, or a StepError with a kind that does not exist
             reason = f"{type(error).__qualname__} could not be classified: {broken}"
-            failure = Failure(kind=FailureKind.LOGIC, type=type(broken).__qualname__, message=reason, step=body.call.key)
+            failure = Failure(
+                kind=FailureKind.LOGIC, type=type(broken).__qualname__, message=reason, step=body.call.key
+            )
         self._on_failure(body, failure)
 
 

@@ -31,7 +31,7 @@ class RunLog(logging.LoggerAdapter[logging.Logger]):
         super().__init__(LOGGER, {"run_id": execution.claimed.run_id, "workflow": execution.claimed.name})
         self._execution = execution
 
-    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the name is logging's
+    def isEnabledFor(self, level: int) -> bool:
         return not self._execution.is_replaying and super().isEnabledFor(level)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
@@ -57,7 +57,10 @@ class RunContext(Context):
     def now(self) -> datetime:
         return from_instant(Instant(self._execution.now))
 
-    def step(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Coroutine[object, None, Any]:
+    # mypy compares with the overloads users see; this one body serves them all.
+    def step(  # type: ignore[override]
+        self, fn: Callable[..., Any], /, *args: Any, **options: Any
+    ) -> Coroutine[object, None, Any]:
         call = self._step_call(fn, args, options)
         return self._execution.ask(call)
 

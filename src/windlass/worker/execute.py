@@ -16,27 +16,26 @@ from __future__ import annotations
 import asyncio
 import functools
 import heapq
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import ClaimLost, ReplayMismatch, Unavailable
-from windlass.model.commands import Claim, ClaimedRun
+from windlass.errors import ReplayMismatch
+from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind, StepStatus
-from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
+from windlass.model.time import MILLISECOND, Duration, Instant
 from windlass.worker import failures, mismatch
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
+from windlass.worker.ending import Ending
 from windlass.worker.host import Host
+from windlass.worker.patience import Patience
 from windlass.worker.reports import Reports
 from windlass.worker.tasks import OWNER, TaskTree
 from windlass.worker.tenure import Tenure
 
-LOGGER = logging.getLogger("windlass.worker")
-FOREIGN_PATIENCE = SECOND  # how long a task may await something foreign before the others go on without it
 EARLY = MILLISECOND  # timers may fire a little early; a wait must not
 
 
@@ -54,7 +53,6 @@ class Execution:
         self._history = {record.key: record for record in claimed.history}
         self._unread = set(self._history)
         self._recorded = sum(record.order is not None for record in claimed.history)
-        self._order = 1 + max((record.order for record in claimed.history if record.order is not None), default=-1)
         self._results: list[tuple[int, Call, Callable[[], Any], Instant]] = []  # a heap by order
         self._fresh: list[Call] = []
         self._waits: set[Call] = set()
@@ -62,14 +60,12 @@ class Execution:
         self._failed: list[tuple[Body, Failure]] = []
         self._preparing = 0
         self._mismatch: ReplayMismatch | None = None
-        self._is_nudged = self._is_parking = self._is_impatient = False
-        self._foreign: set[asyncio.Future[Any]] = set()
-        self._timers: list[Any] = []
+        self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
-        self._own_tasks: set[asyncio.Task[None]] = set()
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._patience = Patience(host, workflow=claimed.name, nudge=self.nudge)
         self.bodies = Bodies(host, claimed.run_id, on_value=self._on_value, on_failure=self._on_failure)
         self.reports = Reports(self)
+        self.ending = Ending(self)
 
     @property
     def is_replaying(self) -> bool:
@@ -79,7 +75,7 @@ class Execution:
         context = self.host.context.copy()
         context.run(OWNER.set, self.tree)
         self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
-        self._watch_claim()
+        self.ending.watch_claim()
 
     # --- what the code asks -------------------------------------------------------------------------------------------
 
@@ -152,7 +148,7 @@ class Execution:
         if self.is_over or self._is_parking:
             return
         if self._mismatch is not None:
-            self.end(self.reports.hold(self._mismatch))
+            self.ending.end(self.reports.hold(self._mismatch))
             return
         if self._root is not None and self._root.done():
             self._finish(self._root)
@@ -160,7 +156,7 @@ class Execution:
         foreign = self.tree.foreign_waits()
         if foreign is None:
             self.nudge()
-        elif not foreign or self._is_out_of_patience(foreign):
+        elif not foreign or self._patience.is_out(foreign):
             self._proceed(is_still=not foreign)
 
     def _proceed(self, *, is_still: bool) -> None:
@@ -176,11 +172,11 @@ class Execution:
         elif not is_idle:
             return
         elif self._fresh:  # the worker is stopping: whatever is left to do, another one does
-            self.end(self.reports.release())
+            self.ending.end(self.reports.release())
         elif has_news or self._waits:
             self._suspend(park=True)
         else:
-            self.end(self.reports.deadlock())
+            self.ending.end(self.reports.deadlock())
 
     @property
     def is_busy(self) -> bool:
@@ -233,7 +229,7 @@ class Execution:
                 call.group.running += 1
             if self.claimed.recoveries or self._needed(call) is not None:
                 self._preparing += 1
-                self.start(self._prepare(call))
+                self.ending.start(self._prepare(call))
             else:
                 self._enter(call)
         return True
@@ -276,10 +272,6 @@ class Execution:
             body.call.group.running -= 1
             self.nudge()
 
-    def next_order(self) -> int:
-        self._order += 1
-        return self._order - 1
-
     def result(self, order: int, call: Call, value_of: Callable[[], Any], at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
         heapq.heappush(self._results, (order, call, value_of, at))
@@ -295,7 +287,6 @@ class Execution:
             self._due(call)
         else:
             call.timer = self.host.clock.call_later(due_in + EARLY, self._due, call)
-            self._timers.append(call.timer)
 
     def _due(self, call: Call) -> None:
         if self.is_over or self._is_parking:
@@ -311,7 +302,7 @@ class Execution:
         failed, self._failed = self._failed, []
         waits, self._new_waits = self._new_waits, []
         self._is_parking = park
-        self.start(self.reports.suspend(failed, waits, park=park))
+        self.ending.start(self.reports.suspend(failed, waits, park=park))
 
     def not_parked(self) -> None:
         self._is_parking = False
@@ -322,131 +313,28 @@ class Execution:
             self._mismatch = error
         self.nudge()
 
-    def _is_out_of_patience(self, foreign: list[asyncio.Future[Any]]) -> bool:
-        """A foreign wait holds the others back, so that their order is repeatable; but not for ever."""
-        if set(foreign) != self._foreign:
-            for future in set(foreign) - self._foreign:
-                future.add_done_callback(lambda _: self.nudge(), context=self.host.context)
-            self._foreign, self._is_impatient = set(foreign), False
-            self._timers.append(self.host.clock.call_later(FOREIGN_PATIENCE, self._lose_patience, self._foreign))
-        return self._is_impatient
-
-    def _lose_patience(self, foreign: set[asyncio.Future[Any]]) -> None:
-        if foreign is self._foreign and not self.is_over:
-            self._is_impatient = True
-            LOGGER.warning(
-                "Workflow %r awaits something that is not a call of ctx, so its order cannot be repeated and it keeps "
-                "its slot. Make it a step: await ctx.step(fn, ...).",
-                self.claimed.name,
-            )
-            self.nudge()
-
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self, root: asyncio.Task[Any]) -> None:
         if self._unread:
-            self.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
+            self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
         elif root.cancelled():
-            self.end(self.reports.fail(failures.of_workflow(asyncio.CancelledError("The workflow cancelled itself."))))
+            self.ending.end(
+                self.reports.fail(failures.of_workflow(asyncio.CancelledError("The workflow cancelled itself.")))
+            )
         elif (error := root.exception()) is not None:
-            self.end(self.reports.fail(failures.of_workflow(error)))
+            self.ending.end(self.reports.fail(failures.of_workflow(error)))
         else:
-            self.end(self.reports.succeed(root.result(), self.definition))
+            self.ending.end(self.reports.succeed(root.result(), self.definition))
 
-    def stop(self) -> None:
-        """The worker's grace is over: stop the bodies and give the run back."""
-        if not self.is_over:
-            self.end(self.reports.release())
-
-    def lose(self) -> None:
-        """The claim is gone, or may be: write nothing any more."""
-        if not self.is_over:
-            self.end(None)
-
-    def end(self, report: Coroutine[Any, Any, None] | None) -> None:
-        """Close the context, stop what is at work, write the last word, and free the slot once nothing runs any more."""
-        if self.is_over:
-            if report is not None:
-                report.close()
-            return
+    def close(self) -> None:
+        """From here on ctx refuses every call, and nothing that still runs is listened to."""
         self.is_over = True
-        for timer in self._timers:
-            timer.cancel()
+        for call in self._waits:
+            if call.timer is not None:
+                call.timer.cancel()
+        self._patience.stop()
         self.bodies.stop_all()
-        self._start_unguarded(self._wind_down(report))
-
-    async def _wind_down(self, report: Coroutine[Any, Any, None] | None) -> None:
-        try:
-            if report is not None:
-                await report
-        except (ClaimLost, Unavailable) as error:
-            LOGGER.info("Run %s: %s", self.claimed.run_id, error)
-        finally:
-            await self._clear_away()
-            if not self.done.done():
-                self.done.set_result(None)
-
-    async def _clear_away(self) -> None:
-        """Drop the code: its `finally` blocks run now, and every call they make to ctx is refused."""
-        tasks = self.tree.living()
-        for task in tasks:
-            task.cancel()
-        if self._root is not None and self._root.done() and not self._root.cancelled():
-            self._root.exception()
-        reminder = self.host.clock.call_later(5 * SECOND, self._report_stuck)
-        try:
-            if tasks:
-                await asyncio.wait(tasks)
-            await self.bodies.wait_ended()
-        finally:
-            reminder.cancel()
-        for task in tasks:
-            if not task.cancelled():
-                task.exception()
-
-    def _report_stuck(self) -> None:
-        LOGGER.warning(
-            "Run %s is over here, but some of its code does not stop (threads: %s); it keeps its slot until it does.",
-            self.claimed.run_id,
-            ", ".join(self.bodies.threads()) or "none",
-        )
-
-    def _watch_claim(self) -> None:
-        if self.is_over:
-            return
-        left = self.tenure.left()
-        if left > 0:
-            self._timers = [self.host.clock.call_later(left, self._watch_claim), *self._timers[-1000:]]
-            return
-        LOGGER.warning(
-            "The claim on run %s ran out while it was executed; another worker may take it. "
-            "Give long steps more: ctx.step(..., visibility='1h').",
-            self.claimed.run_id,
-        )
-        self.lose()
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do a piece of the worker's own work for this run; if the claim turns out to be lost, drop the run."""
-        self._start_unguarded(self._guarded(work))
-
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except (ClaimLost, Unavailable) as error:
-            LOGGER.info("Run %s is dropped: %s", self.claimed.run_id, error)
-            self.lose()
-        except Exception:
-            LOGGER.exception("Run %s is dropped: an error of the worker itself", self.claimed.run_id)
-            self.lose()
-
-    def _start_unguarded(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work, context=self.host.context)
-        self._own_tasks.add(task)
-        task.add_done_callback(self._own_tasks.discard)
-
-    @property
-    def claim(self) -> Claim:
-        return Claim(namespace=self.host.namespace, run_id=self.claimed.run_id, token=self.claimed.token)
 
 
 def _raise(failure: Failure, call: Call, execution: Execution) -> Any:

@@ -1,4 +1,4 @@
-"""From an exception to a failure that can be stored, and back: the same error at first execution and at every replay."""
+"""From an exception to a failure that can be stored, and back: the same error at every replay."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Host:
     clock: Clock
     classify: Classify | None
     context: contextvars.Context  # empty of any run: what the worker itself does is no part of one
-    observe: Callable[[Callable[[], None], Body], None]  # call back if the body is still at work in a moment
+    observe: Callable[[Callable[[Body], None], Body], None]  # call back if the body is still at work in a moment
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
     threads: Threads = field(default_factory=Threads)
     is_draining: bool = False

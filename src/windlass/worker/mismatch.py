@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import FrameType
 
 from windlass.errors import ReplayMismatch
 from windlass.model.step import StepKind, StepRecord
@@ -50,7 +51,7 @@ def _listed(keys: list[str]) -> str:
 
 def _where() -> str:
     """ " (shop.py:18)": the nearest line that is not ours."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return "" if frame is None else f" ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"

@@ -40,6 +40,8 @@ class Reports:
         self._host = execution.host
         self._claimed = execution.claimed
         self.writing: set[int] = set()  # orders of results on their way to the store
+        recorded = (record.order for record in execution.claimed.history if record.order is not None)
+        self._order = 1 + max(recorded, default=-1)
 
     def complete(self, body: Body, stored: bytes, decoded: Any) -> None:
         ran_for = Duration(self._host.clock.monotonic() - body.entered_at)
@@ -50,7 +52,7 @@ class Reports:
         self._complete(call, NULL, None, Duration(0))
 
     def _complete(self, call: Call, stored: bytes, decoded: Any, ran_for: Duration) -> None:
-        order = self._execution.next_order()
+        order = self._next_order()
         self.writing.add(order)
         asked_at, renewal = self._host.clock.monotonic(), self._execution.tenure.renewal()
         written = self._host.work.complete_step(
@@ -125,8 +127,8 @@ class Reports:
 
     async def suspend(self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool) -> None:
         """Write failed attempts and new waits; with `park`, leave the run until the earliest of them is due."""
-        orders = [self._execution.next_order() for _ in failed]
-        held = self._execution.next_order()  # keeps the run busy while the waits are on their way
+        orders = [self._next_order() for _ in failed]
+        held = self._next_order()  # keeps the run busy while the waits are on their way
         self.writing.update((*orders, held))
         try:
             suspended = await self._host.work.suspend_run(
@@ -145,7 +147,7 @@ class Reports:
         finally:
             self.writing.difference_update((*orders, held))
         if suspended.is_parked:
-            self._execution.end(None)
+            self._execution.ending.end(None)
             return
         verdicts = list(suspended.verdicts)
         for (body, failure), order, verdict in zip(failed, orders, verdicts, strict=False):
@@ -196,9 +198,7 @@ class Reports:
 
     async def succeed(self, value: Any, definition: WorkflowDefinition) -> None:
         try:
-            output, _ = self._host.codec.round_trip(
-                value, definition.return_type, what=f"Workflow {definition.name!r}"
-            )
+            output, _ = self._host.codec.round_trip(value, definition.return_type, what=f"Workflow {definition.name!r}")
         except InvalidInput as refused:
             await self.fail(Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused)))
             return
@@ -239,12 +239,16 @@ class Reports:
             Claim(namespace=self._host.namespace, run_id=self._claimed.run_id, token=self._claimed.token)
         )
 
+    def _next_order(self) -> int:
+        self._order += 1
+        return self._order - 1
+
     def _when_done(self, written: Awaitable[Any], callback: Any) -> None:
         asyncio.ensure_future(written).add_done_callback(callback, context=self._host.context)
 
     def _lost(self, written: asyncio.Future[Any]) -> bool:
         """Was the write refused? Then the run is dropped: nothing is written under this token any more."""
         if written.cancelled() or written.exception() is not None:
-            self._execution.lose()
+            self._execution.ending.lose()
             return True
         return False

@@ -25,14 +25,13 @@ from typing import Any
 OWNER: ContextVar[TaskTree] = ContextVar("windlass_run_tasks")
 
 _INTERNAL_FILES = frozenset(
-    function.__code__.co_filename
-    for function in (asyncio.TaskGroup.__aexit__, asyncio.Lock.acquire, asyncio.Queue.get)
+    function.__code__.co_filename for function in (asyncio.TaskGroup.__aexit__, asyncio.Lock.acquire, asyncio.Queue.get)
 )
 _TASKS_FILE = asyncio.tasks.sleep.__code__.co_filename
 
 
 class TaskTree:
-    """The tasks of one run. A task's path is made of its place among its siblings, so it is the same at every replay."""
+    """The tasks of one run. A task's path is its place among its siblings, so it is the same at every replay."""
 
     def __init__(self, on_done: Callable[[], None]) -> None:
         self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
@@ -95,11 +94,8 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
     previous = loop.get_task_factory()
 
     def create(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
-        task: asyncio.Task[Any]
-        if previous is None:
-            task = asyncio.Task(coro, loop=loop, **options)
-        else:
-            task = previous(loop, coro, **options)  # type: ignore[assignment]
+        make: Callable[..., asyncio.Task[Any]] = previous or _plain_task  # type: ignore[assignment]
+        task = make(loop, coro, **options)
         context = options.get("context")
         owner = OWNER.get(None) if context is None else context.get(OWNER)
         if owner is not None:
@@ -113,6 +109,10 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
             loop.set_task_factory(previous)
 
     return restore
+
+
+def _plain_task(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+    return asyncio.Task(coro, loop=loop, **options)
 
 
 def _current_task() -> asyncio.Task[Any] | None:

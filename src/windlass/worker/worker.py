@@ -58,6 +58,8 @@ class Worker:
         self._queues, self._slots = queues, slots
         self._visibility_for, self._poll_for = visibility_for, poll_for
         self._polls = 0
+        self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
+        self._has_news = False
         self._executions: set[Execution] = set()
         self._completed = self._failed = 0
         self._observed: deque[tuple[int, Callable[[Body], None], Body]] = deque()
@@ -78,10 +80,17 @@ class Worker:
         )
 
     async def start(self) -> None:
-        host = self._host
-        await host.work.register_worker(
+        await self._register()
+        loop = asyncio.get_running_loop()
+        self._restore = track_tasks(loop)
+        self._host.registry.listeners.append(self._declared)
+        for duty in (self._poll(), self._keep_heartbeat()):
+            self._tasks.append(loop.create_task(duty, context=self._host.context))
+
+    async def _register(self) -> None:
+        await self._host.work.register_worker(
             RegisterWorker(
-                namespace=host.namespace,
+                namespace=self._host.namespace,
                 id=self.id,
                 host=socket.gethostname(),
                 pid=os.getpid(),
@@ -89,21 +98,18 @@ class Worker:
                 slots=self._slots,
             )
         )
-        loop = asyncio.get_running_loop()
-        self._restore = track_tasks(loop)
-        for duty in (self._poll(), self._keep_heartbeat()):
-            self._tasks.append(loop.create_task(duty, context=host.context))
 
     async def stop(self, *, grace_for: Duration) -> None:
         """Claim nothing new, let bodies end within the grace, give everything else back, and say goodbye."""
         host = self._host
         host.is_draining = True
+        host.registry.listeners.remove(self._declared)
         await _cancel(self._tasks[:1])
         for execution in tuple(self._executions):
             execution.nudge()
         await self._wait_for_executions(grace_for)
         for execution in tuple(self._executions):
-            execution.stop()
+            execution.ending.stop()
         await self._wait_for_executions(Duration(grace_for // 2 + SECOND))
         await _cancel(self._tasks[1:])
         if self._restore is not None:
@@ -116,7 +122,7 @@ class Worker:
     async def _wait_for_executions(self, wait_for: Duration) -> None:
         if not self._executions:
             return
-        over = asyncio.ensure_future(asyncio.wait([execution.done for execution in self._executions]))
+        over = asyncio.ensure_future(asyncio.wait([execution.ending.done for execution in self._executions]))
         timer = self._host.clock.call_later(wait_for, over.cancel)
         try:
             await asyncio.wait([over])
@@ -132,15 +138,30 @@ class Worker:
         while True:
             await self._wait_for_slots()
             try:
-                claimed = await self._claim()
+                if self._has_news:
+                    self._has_news = False
+                    await self._register()
+                self._claiming = asyncio.get_running_loop().create_task(self._claim(), context=self._host.context)
+                claimed = await self._claiming
+            except asyncio.CancelledError:
+                if not self._has_news or self._host.is_draining:
+                    raise
+                continue
             except Exception as error:  # the store does not answer, or we have a bug: either way, go on
-                LOGGER.warning("Worker %s cannot claim: %s", self.id, error, exc_info=not isinstance(error, WindlassError))
+                is_bug = not isinstance(error, WindlassError)
+                LOGGER.warning("Worker %s cannot claim: %s", self.id, error, exc_info=is_bug)
                 await self._host.clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
             pause = FIRST_PAUSE
             for run in claimed:
                 self._begin(run)
+
+    def _declared(self) -> None:
+        """Another workflow can be served: ask for it too, now."""
+        self._has_news = True
+        if self._claiming is not None:
+            self._claiming.cancel()
 
     async def _claim(self) -> list[ClaimedRun]:
         self._polls += 1
@@ -191,7 +212,7 @@ class Worker:
             return
         execution = Execution(run, definition, self._host)
         self._executions.add(execution)
-        execution.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)
+        execution.ending.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)
         execution.begin(definition.function(RunContext(execution), *arguments))
 
     def _arguments(self, run: ClaimedRun, definition: WorkflowDefinition) -> tuple[Any, ...]:
@@ -209,9 +230,7 @@ class Worker:
         self._slot_freed.set()
 
     async def _give_back(self, run: ClaimedRun) -> None:
-        await self._host.work.release_run(
-            Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token)
-        )
+        await self._host.work.release_run(Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token))
 
     async def _refuse(self, run: ClaimedRun, error: InvalidInput) -> None:
         message = f"The stored input no longer fits workflow {run.name!r}: {error}"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import asyncpg
+if TYPE_CHECKING:
+    import asyncpg
 
-Session = asyncpg.Connection[Any]
+    Session = asyncpg.Connection[Any]  # generic in its stubs only
 
 
 class Pool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import asyncpg
 
@@ -16,7 +16,10 @@ from windlass.store.catalog import load
 from windlass.store.migrate import SCHEMA, migrate_postgres
 from windlass.store.postgres.connection import PostgresConnection, SingleStatement
 from windlass.store.postgres.errors import DriverError, Repeatable, name_of, refuse, translate
-from windlass.store.postgres.pool import Pool, Session
+from windlass.store.postgres.pool import Pool
+
+if TYPE_CHECKING:
+    from windlass.store.postgres.pool import Session
 
 T = TypeVar("T")
 Transaction = Callable[[Tx], Awaitable[T]]

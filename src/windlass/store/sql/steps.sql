@@ -66,4 +66,4 @@ select {step} from steps s
 -- Every attempt of every step, in the order they began.
 select {step} from steps s
  where s.namespace = :namespace and s.run_id = :run_id
- order by s.started_at, s.step_order, s.step_key, s.attempt;
+ order by coalesce(s.started_at, 0), coalesce(s.step_order, 0), s.step_key, s.attempt;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import apsw
@@ -205,11 +206,9 @@ class SqliteStore:
 
     def _drop(self) -> None:
         """Close without a checkpoint: the journal stays behind as a dead process would leave it."""
-        try:
+        with suppress(apsw.ConnectionClosedError, AttributeError):  # dropped before, or never opened
             self._database.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._database.close(True)
-        except (apsw.ConnectionClosedError, AttributeError):
-            pass  # dropped before, or never opened
 
 
 def _drive(name: str, awaitable: Awaitable[T]) -> T:
@@ -228,10 +227,8 @@ def _drive(name: str, awaitable: Awaitable[T]) -> T:
 
 def _create_private(path: str) -> None:
     """Make a new file that only its owner may read; SQLite gives its journals the same mode."""
-    try:
+    with suppress(OSError):  # it is there, or cannot be: opening it says which
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except OSError:
-        pass  # it is there, or cannot be: opening it says which
 
 
 def _switch_to_wal(database: apsw.Connection, *, where: str) -> None:

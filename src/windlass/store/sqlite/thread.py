@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -57,10 +58,8 @@ class WriterThread:
                 return
             except BaseException as raised:
                 error = raised
-            try:
+            with suppress(RuntimeError):  # the loop that asked is closed: nobody is left to tell
                 loop.call_soon_threadsafe(_answer, future, result, error)
-            except RuntimeError:  # the loop that asked is closed: nobody is left to tell
-                pass
             # Else the last result would stay alive until the next piece of work comes.
             del item, work, future, loop, result, error
 

@@ -95,10 +95,10 @@ noted as (
            case when c.was = 'running' then 'recover' else 'claim' end, (select now from t)
       from claimed c
 )
-select c.*,
-       (select p.input from payloads p where p.namespace = c.namespace and p.run_id = c.id) as input,
-       (select p.start_key from payloads p where p.namespace = c.namespace and p.run_id = c.id) as start_key
-  from claimed c;
+select c.*, y.input, y.start_key
+  from claimed c
+  left join lateral (
+       select p.input, p.start_key from payloads p where p.namespace = c.namespace and p.run_id = c.id limit 1) y on true;
 
 -- name: finish_runs
 -- Differs: arrays in, one statement; every row's time is read once it is locked.

@@ -1,0 +1,118 @@
+"""How a run leaves its worker: with a last word, given back, or dropped because the claim is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from windlass.errors import ClaimLost, Unavailable
+from windlass.model.time import SECOND
+from windlass.runtime import Timer
+
+if TYPE_CHECKING:
+    from windlass.worker.execute import Execution
+
+LOGGER = logging.getLogger("windlass.worker")
+STUCK_AFTER = 5 * SECOND
+
+
+class Ending:
+    def __init__(self, execution: Execution) -> None:
+        self._execution, self._host = execution, execution.host
+        self._run_id = execution.claimed.run_id
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._claim_timer: Timer | None = None
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def watch_claim(self) -> None:
+        """Drop the run when its claim has run out: from then on another worker may have it."""
+        if self._execution.is_over:
+            return
+        left = self._execution.tenure.left()
+        if left > 0:
+            self._claim_timer = self._host.clock.call_later(left, self.watch_claim)
+            return
+        LOGGER.warning(
+            "The claim on run %s ran out while it was executed; another worker may take it. "
+            "Give long steps more: ctx.step(..., visibility='1h').",
+            self._run_id,
+        )
+        self.lose()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do a piece of the worker's own work for this run; if the claim turns out to be lost, drop the run."""
+        self._start(self._guarded(work))
+
+    def lose(self) -> None:
+        """The claim is gone, or may be: write nothing any more."""
+        self.end(None)
+
+    def stop(self) -> None:
+        """The worker's grace is over: stop the bodies and give the run back."""
+        if not self._execution.is_over:
+            self.end(self._execution.reports.release())
+
+    def end(self, report: Coroutine[Any, Any, None] | None) -> None:
+        """Close the context, stop what is at work, write the last word; free the slot once nothing runs any more."""
+        if self._execution.is_over:
+            if report is not None:
+                report.close()
+            return
+        self._execution.close()
+        if self._claim_timer is not None:
+            self._claim_timer.cancel()
+        self._start(self._wind_down(report))
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (ClaimLost, Unavailable) as error:
+            LOGGER.info("Run %s is dropped: %s", self._run_id, error)
+            self.lose()
+        except Exception:
+            LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
+            self.lose()
+
+    async def _wind_down(self, report: Coroutine[Any, Any, None] | None) -> None:
+        try:
+            if report is not None:
+                await report
+        except (ClaimLost, Unavailable) as error:
+            LOGGER.info("Run %s is dropped: %s", self._run_id, error)
+        except Exception:
+            LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
+        finally:
+            await self._clear_away()
+            if not self.done.done():
+                self.done.set_result(None)
+
+    async def _clear_away(self) -> None:
+        """Drop the code: its `finally` blocks run now, and every call they make to ctx is refused."""
+        tasks = self._execution.tree.living()
+        for task in tasks:
+            task.cancel()
+        reminder = self._host.clock.call_later(STUCK_AFTER, self._report_stuck)
+        try:
+            if tasks:
+                await asyncio.wait(tasks)
+            await self._execution.bodies.wait_ended()
+        finally:
+            reminder.cancel()
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # seen: nobody else will look
+
+    def _report_stuck(self) -> None:
+        threads = ", ".join(self._execution.bodies.threads()) or "none"
+        LOGGER.warning(
+            "Run %s is over here, but some of its code does not stop (threads: %s); it keeps its slot until it does.",
+            self._run_id,
+            threads,
+        )
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, context=self._host.context)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,52 @@
+"""How long the branches of a run wait for one that awaits something foreign.
+
+They do wait, because only then is the order in which results reach the code repeatable; but not for ever: what looks
+foreign may itself be waiting for one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from windlass.model.time import SECOND
+from windlass.runtime import Timer
+from windlass.worker.host import Host
+
+LOGGER = logging.getLogger("windlass.worker")
+PATIENCE = SECOND
+
+
+class Patience:
+    def __init__(self, host: Host, *, workflow: str, nudge: Callable[[], None]) -> None:
+        self._host, self._workflow, self._nudge = host, workflow, nudge
+        self._foreign: set[asyncio.Future[Any]] = set()
+        self._is_out = self._has_warned = False
+        self._timer: Timer | None = None
+
+    def is_out(self, foreign: list[asyncio.Future[Any]]) -> bool:
+        """May the run go on although these are awaited? It is looked at again when one of them ends."""
+        if set(foreign) != self._foreign:
+            for future in set(foreign) - self._foreign:
+                future.add_done_callback(lambda _: self._nudge(), context=self._host.context)
+            self.stop()
+            self._foreign, self._is_out = set(foreign), False
+            self._timer = self._host.clock.call_later(PATIENCE, self._lose)
+        return self._is_out
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _lose(self) -> None:
+        self._is_out = True
+        if not self._has_warned:
+            self._has_warned = True
+            LOGGER.warning(
+                "Workflow %r awaits something that is not a call of ctx, so its order cannot be repeated and it keeps "
+                "its slot. Make it a step: await ctx.step(fn, ...).",
+                self._workflow,
+            )
+        self._nudge()

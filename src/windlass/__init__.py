@@ -13,7 +13,6 @@ from windlass.errors import (
     AlreadyExists,
     AmbiguousStep,
     ClaimLost,
-    Interrupt,
     InvalidInput,
     NotAllowed,
     NotFound,
@@ -56,6 +55,5 @@ __all__ = [
     "UserCodeError",
     "StepFailed",
     "RunFailed",
-    "Interrupt",
     "__version__",
 ]

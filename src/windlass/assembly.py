@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from msgspec import Struct
+
 from windlass.api.service import Runs, Work
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
@@ -14,6 +18,7 @@ from windlass.settings import Settings, parse_url
 from windlass.store.base import Hooks, Store
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.version import newest, read_postgres, read_sqlite
 
 
 class Opened:
@@ -56,3 +61,20 @@ async def open_engine(url: str, settings: Settings, *, clock: Clock, rng: Rng, h
     )
     await engine.open()
     return Opened(engine)
+
+
+class SchemaVersion(Struct, frozen=True, kw_only=True):
+    found: int  # 0 where there is none yet
+    known: int  # the newest this Windlass knows
+
+    @property
+    def is_behind(self) -> bool:
+        return self.found < self.known
+
+
+async def read_schema_version(url: str) -> SchemaVersion:
+    """How far a database is behind, read without creating or migrating it. Raises StoreRefused if it cannot be used."""
+    location = parse_url(url)
+    if location.kind == "postgresql":
+        return SchemaVersion(found=await read_postgres(location.target), known=newest("postgres"))
+    return SchemaVersion(found=await asyncio.to_thread(read_sqlite, location.target), known=newest("sqlite"))

@@ -17,7 +17,6 @@
         ├── StepFailed            a step failed for good
         └── RunFailed             the run itself failed
     StepError(Exception)          raised by user code to say how a step failed
-    Interrupt(BaseException)      control flow inside user code; never caught by `except Exception`
 """
 
 from __future__ import annotations
@@ -182,7 +181,3 @@ class StepError(Exception):
     ) -> None:
         super().__init__(message)
         self.kind, self.retry_after, self.data = kind, retry_after, data
-
-
-class Interrupt(BaseException):
-    """The body is being stopped: its claim ran out, its worker stops, or its run parked. Not an `Exception` on purpose."""

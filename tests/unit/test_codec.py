@@ -235,6 +235,12 @@ def test_annotated_values_come_back_as_their_class(value: Any, annotation: Any) 
     assert codec.decode(data, annotation) == value
 
 
+def test_integers_beyond_64_bits_are_tagged_for_readers_that_would_round_them() -> None:
+    assert codec.encode([2**64 - 1, -(2**63)]) == b"[18446744073709551615,-9223372036854775808]"
+    assert codec.encode([2**64, 1]) == b'[{"$int":"18446744073709551616"},1]'
+    assert codec.encode(-(2**63) - 1) == b'{"$int":"-9223372036854775809"}'
+
+
 def test_a_float_may_be_given_as_an_equal_int() -> None:
     assert repr(codec.round_trip(3, float, what="Step 'f'")[1]) == "3.0"
     assert repr(codec.round_trip(Point(1, 2), Point, what="Step 'f'")[1]) == "Point(x=1, y=2.0)"

@@ -16,13 +16,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from windlass.engine.again import run_until_answered
 from windlass.errors import Unavailable
-from windlass.model.time import MILLISECOND, SECOND
 from windlass.runtime import Clock
 from windlass.store.base import Lane, Store, Tx
-
-TRIES = 12
-FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
 
 
 class Kind(Protocol):
@@ -42,6 +39,10 @@ class Kind(Protocol):
 
     def after_commit(self, items: Sequence[Any], outcomes: Sequence[Any]) -> None:
         """Wake whoever may be waiting. Runs once the batch has been committed."""
+        ...
+
+    def after_failure(self, items: Sequence[Any]) -> None:
+        """The outcome of these is unknown, or they were refused: let go of what was kept for them."""
         ...
 
 
@@ -105,16 +106,16 @@ class Batcher:
         try:
             outcomes = await self._write(batch)
         except Unavailable as error:
-            _fail(batch, error)
+            self._fail(batch, error)
         except Exception as error:
             if len(batch) == 1:
-                _fail(batch, error)
+                self._fail(batch, error)
             else:
                 middle = len(batch) // 2
                 await self._send(batch[:middle])
                 await self._send(batch[middle:])
         except BaseException as error:
-            _fail(batch, Unavailable(f"The store stopped before it answered ({type(error).__name__})."))
+            self._fail(batch, Unavailable(f"The store stopped before it answered ({type(error).__name__})."))
             raise
         else:
             for entry, outcome in outcomes:
@@ -139,23 +140,13 @@ class Batcher:
 
         name = "+".join(sorted(items))
         single = len(items) == 1 and all(self._kinds[kind].is_single(rows) for kind, rows in items.items())
-        written = await self._run(name, write, single=single)
+        written = await run_until_answered(self._store, self._clock, name, write, single=single)
         for kind, rows in items.items():
             self._kinds[kind].after_commit(rows, written[kind])
         return [pair for kind in by_kind for pair in zip(by_kind[kind], written[kind], strict=True)]
 
-    async def _run(self, name: str, write: Any, *, single: bool) -> dict[str, Sequence[Any]]:
-        pause: int = FIRST_PAUSE
-        for _ in range(TRIES - 1):
-            try:
-                return await self._store.run_tx(name, write, single=single)
-            except Unavailable:
-                await self._clock.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-        return await self._store.run_tx(name, write, single=single)
-
-
-def _fail(batch: Sequence[_Entry], error: Exception) -> None:
-    for entry in batch:
-        if not entry.future.done():
-            entry.future.set_exception(error)
+    def _fail(self, batch: Sequence[_Entry], error: Exception) -> None:
+        for entry in batch:
+            self._kinds[entry.kind].after_failure([entry.item])
+            if not entry.future.done():
+                entry.future.set_exception(error)

@@ -33,11 +33,13 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     with parts.hub.subscribe(*topics) as subscription:
         while True:
             subscription.clear()
+            looked_at = parts.clock.monotonic()  # before the look: time may pass until its answer is here
             claimed, due_in = await _claim_due(parts, command)
-            left = deadline - parts.clock.monotonic()
-            if claimed or left <= 0:
+            now = parts.clock.monotonic()
+            if claimed or now >= deadline:
                 return claimed
-            pause = min(left, parts.settings.poll_for, left if due_in is None else due_in)
+            wake_at = min(deadline, looked_at + parts.settings.poll_for)
+            pause = (wake_at if due_in is None else min(wake_at, looked_at + due_in)) - now
             dispatched = await _wait_with_offer(parts, command, subscription, pause)
             if dispatched:
                 return dispatched
@@ -49,7 +51,7 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
     async def look(tx: Tx) -> tuple[Instant | None, Instant]:
         return await tx.runs.next_due(namespace=command.namespace, served=command.served), await tx.now()
 
-    due_at, now = await parts.store.read("next_due", look)
+    due_at, now = await parts.store.read("next_due", look, single=True)
     if due_at is None or due_at > now:
         return [], None if due_at is None else due_at - now
     claimed = await _claim(parts, command)

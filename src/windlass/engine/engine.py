@@ -87,8 +87,7 @@ class EngineRuns:
         self._results = Results(parts)
 
     def start_run(self, command: StartRun) -> Awaitable[Started]:
-        future: Awaitable[Started] = start.start_run(self._parts, command)
-        return future
+        return start.start_run(self._parts, command)
 
     async def wait_for_result(self, namespace: str, run_id: RunId, wait_for: Duration | None) -> Outcome:
         return await self._results.wait(namespace, run_id, wait_for)
@@ -130,7 +129,7 @@ class EngineRuns:
         return tuple(await self._read("list_workers", lambda tx: tx.workers.live(namespace)))
 
     async def _read(self, name: str, fn: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._parts.store.read(name, fn)
+        return await self._parts.store.read(name, fn, single=True)  # each sends one statement, or needs no snapshot
 
 
 class EngineWork:
@@ -140,14 +139,14 @@ class EngineWork:
         self._parts = parts
 
     async def register_worker(self, command: RegisterWorker) -> None:
-        await self._parts.store.run_tx("register_worker", lambda tx: tx.workers.register(command))
+        await self._parts.run_tx("register_worker", lambda tx: tx.workers.register(command))
 
     async def heartbeat(self, command: Heartbeat) -> None:
-        if not await self._parts.store.run_tx("heartbeat", lambda tx: tx.workers.heartbeat(command), single=True):
+        if not await self._parts.run_tx("heartbeat", lambda tx: tx.workers.heartbeat(command), single=True):
             raise NotFound("worker", command.id)
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
-        await self._parts.store.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
+        await self._parts.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         return await claim.claim_runs(self._parts, command)

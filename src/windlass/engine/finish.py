@@ -48,3 +48,6 @@ class FinishRuns:
                 namespaces.add(item.namespace)
         for namespace in namespaces:
             self._hub.publish_elsewhere(ended_topic(namespace))
+
+    def after_failure(self, items: Sequence[FinishRun]) -> None:
+        return None

@@ -40,7 +40,7 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
             run = await save_run(tx, run_rules.park(run, waits, now=now), was=run, cause=_cause(waits))
         return Suspended(is_parked=park, verdicts=tuple(_verdict(step, now=now) for step in steps)), run
 
-    suspended, run = await parts.store.run_tx("park_run" if command.park else "suspend_steps", suspend)
+    suspended, run = await parts.run_tx("park_run" if command.park else "suspend_steps", suspend)
     if suspended.is_parked:
         # Whoever waits for this queue computes anew until when it may sleep.
         parts.hub.publish(queue_topic(run.namespace, run.queue))

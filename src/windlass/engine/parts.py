@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from windlass.engine.again import run_until_answered
 from windlass.engine.batch import Batcher
 from windlass.engine.offers import Offers
 from windlass.model.time import SECOND, Duration
 from windlass.notify.local import Hub
 from windlass.runtime import Clock, Ids, Rng
-from windlass.store.base import Store
+from windlass.store.base import Store, Tx
+
+T = TypeVar("T")
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
@@ -35,6 +38,10 @@ class Parts:
     settings: EngineSettings
     batcher: Batcher
     background: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
+        """One transaction, asked for again while its outcome is unknown; fn must recognise its own repeat."""
+        return await run_until_answered(self.store, self.clock, name, fn, single=single)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something nobody awaits; closing the engine does. In an empty context: it is no part of any run."""

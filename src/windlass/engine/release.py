@@ -17,7 +17,7 @@ async def release_run(parts: Parts, claim: Claim) -> None:
         run = await lock_claimed(tx, claim)
         return await save_run(tx, rules.release(run, now=await tx.now()), was=run, cause="release")
 
-    run = await parts.store.run_tx("release_run", release)
+    run = await parts.run_tx("release_run", release)
     parts.hub.publish(queue_topic(run.namespace, run.queue))
 
 
@@ -27,7 +27,7 @@ async def renew_claim(parts: Parts, claim: Claim) -> None:
             namespace=claim.namespace, id=claim.run_id, token=claim.token, visibility_for=claim.visibility_for
         )
 
-    if not await parts.store.run_tx("renew_claim", renew, single=True):
+    if not await parts.run_tx("renew_claim", renew, single=True):
         raise ClaimLost(claim.run_id, token=claim.token)
 
 
@@ -39,7 +39,7 @@ async def hold_run(parts: Parts, command: HoldRun) -> None:
         await tx.runs.set_failure(run.namespace, id=run.id, failure=command.reason)
         await save_run(tx, rules.hold(run), was=run, cause="mismatch")
 
-    await parts.store.run_tx("hold_run", hold)
+    await parts.run_tx("hold_run", hold)
     parts.hub.publish_here(run_topic(command.namespace, command.run_id))
     parts.hub.publish_elsewhere(ended_topic(command.namespace))
 

@@ -70,10 +70,10 @@ class Results:
                 found.update({(namespace, RunId(run_id)): outcome for run_id, outcome in outcomes.items()})
             return found
 
-        return await self._parts.store.read("outcomes", read)
+        return await self._parts.store.read("outcomes", read, single=True)
 
     async def _standing(self, namespace: str, run_id: RunId) -> Outcome:
-        run = await self._parts.store.read("load_run", lambda tx: tx.runs.load(namespace, id=run_id))
+        run = await self._parts.store.read("load_run", lambda tx: tx.runs.load(namespace, id=run_id), single=True)
         if run is None:
             raise NotFound("run", run_id)
         return Outcome(status=run.status)

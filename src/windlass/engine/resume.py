@@ -5,21 +5,27 @@ from __future__ import annotations
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.errors import NotFound
-from windlass.model.run import Run, RunId
+from windlass.model.run import Run, RunId, RunStatus
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 
 
 async def resume_run(parts: Parts, namespace: str, run_id: RunId) -> None:
+    tries = 0
+
     async def resume(tx: Tx) -> Run:
         run = await tx.runs.lock(namespace, id=run_id)
         if run is None:
             raise NotFound("run", run_id)
+        nonlocal tries
+        tries += 1
+        if tries > 1 and run.status is not RunStatus.PAUSED:
+            return run  # the first try was committed, its answer lost
         waits = await tx.steps.open_waits(namespace, run_id=run_id)
         resumed = rules.resume(run, waits, now=await tx.now())
         await tx.runs.set_failure(namespace, id=run_id, failure=None)
         return await save_run(tx, resumed, was=run, cause="resume")
 
-    run = await parts.store.run_tx("resume_run", resume)
+    run = await parts.run_tx("resume_run", resume)
     parts.hub.publish(queue_topic(run.namespace, run.queue))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,23 +29,11 @@ class Request:
     dispatched: ClaimedRun | None = None
 
 
-def start_run(parts: Parts, command: StartRun) -> Any:
+def start_run(parts: Parts, command: StartRun) -> Awaitable[Started]:
     offer = None
     if command.delay_for is None and command.at is None:
         offer = parts.offers.reserve(command.namespace, Served(command.queue, command.name, command.version))
-    request = Request(command, RunId(parts.ids.run()), offer)
-    future = parts.batcher.submit("start_runs", request)
-    if offer is not None:
-        future.add_done_callback(lambda done: _hand_over(request))
-    return future
-
-
-def _hand_over(request: Request) -> None:
-    assert request.offer is not None
-    if request.dispatched is not None:
-        request.offer.deliver(request.dispatched)
-    else:
-        request.offer.give_back()
+    return parts.batcher.submit("start_runs", Request(command, RunId(parts.ids.run()), offer))
 
 
 class StartRuns:
@@ -76,6 +64,12 @@ class StartRuns:
         return await self._answer_losers(tx, items, losers, outcomes)
 
     def after_commit(self, items: Sequence[Request], outcomes: Sequence[Any]) -> None:
+        # Here and not where the caller awaits: whoever started the run may be gone, the run is claimed all the same.
+        for item in items:
+            if item.offer is not None and item.dispatched is not None:
+                item.offer.deliver(item.dispatched)
+            elif item.offer is not None:
+                item.offer.give_back()
         waiting = {
             (item.command.namespace, item.command.queue)
             for item, outcome in zip(items, outcomes, strict=True)
@@ -83,6 +77,11 @@ class StartRuns:
         }
         for namespace, queue in waiting:
             self._parts.hub.publish(queue_topic(namespace, queue))
+
+    def after_failure(self, items: Sequence[Request]) -> None:
+        for item in items:
+            if item.offer is not None:
+                item.offer.give_back()
 
     async def _take_keys(self, tx: Tx, items: Sequence[Request]) -> set[RunId]:
         """The ids that may be created: those without a key, and those that hold theirs."""

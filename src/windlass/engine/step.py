@@ -44,6 +44,9 @@ class BeginSteps:
     def after_commit(self, items: Sequence[BeginStep], outcomes: Sequence[Any]) -> None:
         return None
 
+    def after_failure(self, items: Sequence[BeginStep]) -> None:
+        return None
+
 
 class CompleteSteps:
     """Results, kept for ever. The same result under the same token is a repeat; under another it is ClaimLost."""
@@ -67,4 +70,7 @@ class CompleteSteps:
         ]
 
     def after_commit(self, items: Sequence[CompleteStep], outcomes: Sequence[Any]) -> None:
+        return None
+
+    def after_failure(self, items: Sequence[CompleteStep]) -> None:
         return None

@@ -106,6 +106,9 @@ class Store(Protocol):
         """Run fn in one transaction. Raises Unavailable if the outcome is unknown or the database cannot be reached."""
         ...
 
-    async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run fn on a consistent snapshot; it must not write. No hooks: nothing commits."""
+    async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
+        """Run fn on a consistent snapshot; it must not write. No hooks: nothing commits.
+
+        `single=True`: fn sends one statement, or needs no common snapshot; PostgreSQL then saves two round trips.
+        """
         ...

@@ -51,7 +51,7 @@ DATABASE_CLOCK = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 NAME = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
 DIRECTIVE = re.compile(r"^-- (each|key): *(.+)$", re.MULTILINE)
 COMMENT = re.compile(r"^ *--.*$", re.MULTILINE)
-FRAGMENT = re.compile(r"\{(\w+)(?::(\w+))?\}")
+FRAGMENT = re.compile(r"\{(\w+)(?::([\w.:]+))?\}")
 PARAMETER = re.compile(r"(?<!:):([a-z_]+)")  # not the second colon of a ::cast
 WRITE = re.compile(r"\b(insert\s+into|delete\s+from|update\s+\w+(\s+\w+)?\s+set)\b")
 
@@ -129,9 +129,8 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
             return "for no key update of r" if is_postgres else ""
         case "greatest":
             return "greatest" if is_postgres else "max"
-        case "values" if argument:  # where id {values:ids}
-            elements = f"(select value from json_each(:{argument}))"  # noqa: S608 - a parameter's name, from our own file
-            return f"= any(:{argument}::text[])" if is_postgres else f"in {elements}"
+        case "rows" if argument:
+            return _rows(*re.split(r"[.:]", argument), is_postgres=is_postgres)
         case "elements" if argument:  # from {elements:served}: a row per element of a JSON array, its column is `value`
             return f"json_array_elements(:{argument}::json)" if is_postgres else f"json_each(:{argument})"
         case "run":
@@ -141,6 +140,18 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
         case "step":
             return STEP
     raise ValueError(f"there is no fragment {{{word}}}")
+
+
+def _rows(table: str, column: str, values: str, *, is_postgres: bool) -> str:
+    """`from {rows:runs.id:ids}`: the rows of a namespace by a list of keys, one probe each; its alias is one letter.
+
+    Neither `= any(…)` nor `in (…)`: planned on an empty database, PostgreSQL reads the whole namespace for both.
+    """
+    alias, condition = table[0], f"namespace = :namespace and {{}}{column} = i.value"
+    if is_postgres:
+        probe = f"select * from {table} where {condition.format('')} offset 0"  # noqa: S608 - names from our own files
+        return f"unnest(:{values}::text[]) as i (value) cross join lateral ({probe}) as {alias}"
+    return f"json_each(:{values}) as i cross join {table} as {alias} on {alias}.{condition.format(alias + '.')}"
 
 
 def _statement(text: str, dialect: Dialect) -> Statement:

@@ -75,11 +75,11 @@ def check_sqlite(connection: apsw.Connection, *, where: str) -> int:
 
 async def migrate_postgres(connection: asyncpg.Connection[Any], *, where: str) -> None:
     """Create or update the schema, or raise StoreRefused with nothing written."""
-    if await _postgres_version(connection, where) == len(migrations("postgres")):
+    if await check_postgres(connection, where=where) == len(migrations("postgres")):
         return
     async with connection.transaction(isolation="read_committed"):
         await connection.execute(f"select pg_advisory_xact_lock({ADVISORY_LOCK})")
-        version = await _postgres_version(connection, where)  # again: another process may have been faster
+        version = await check_postgres(connection, where=where)  # again: another process may have been faster
         if await connection.fetchval("select to_regnamespace($1::text) is null", SCHEMA):
             await connection.execute(f"create schema {SCHEMA}")
         await connection.execute(f"set local search_path = {SCHEMA}")
@@ -90,7 +90,8 @@ async def migrate_postgres(connection: asyncpg.Connection[Any], *, where: str) -
             await connection.execute(upsert, *pair)
 
 
-async def _postgres_version(connection: asyncpg.Connection[Any], where: str) -> int:
+async def check_postgres(connection: asyncpg.Connection[Any], *, where: str) -> int:
+    """The version of the schema, 0 if there is none. Raises StoreRefused if it is not ours to use; writes nothing."""
     listing = "select c.relname::text from pg_catalog.pg_class c where c.relnamespace = to_regnamespace($1::text)"
     tables = {row[0] for row in await connection.fetch(listing, SCHEMA)}
     if not tables:

@@ -22,14 +22,17 @@ LOGGER = logging.getLogger("windlass.worker")
 
 OnValue = Callable[[Body, bytes, Any], None]
 OnFailure = Callable[[Body, Failure], None]
+OnInterrupt = Callable[[Body], None]
 
 
 class Bodies:
     """The bodies of one run that are at work."""
 
-    def __init__(self, host: Host, run_id: str, *, on_value: OnValue, on_failure: OnFailure) -> None:
+    def __init__(
+        self, host: Host, run_id: str, *, on_value: OnValue, on_failure: OnFailure, on_interrupt: OnInterrupt
+    ) -> None:
         self._host, self._run_id = host, run_id
-        self._on_value, self._on_failure = on_value, on_failure
+        self._on_value, self._on_failure, self._on_interrupt = on_value, on_failure, on_interrupt
         self._working: set[Body] = set()
         self._is_stopped = False
 
@@ -130,7 +133,11 @@ class Bodies:
         if error is None:
             self._returned(body, work.result())
         elif isinstance(error, (KeyboardInterrupt, SystemExit)):
-            self._host.interrupt(error)  # the process is to stop; that is no failure of the step
+            # The process is to stop; that is no failure of the step, which is left to whoever takes the run next.
+            self._host.is_draining = True
+            self._on_interrupt(body)
+            if body.is_thread:  # a task has told the loop already
+                self._host.interrupt(error)
         else:
             self._raised(body, error)
 

@@ -63,7 +63,13 @@ class Execution:
         self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
         self._patience = Patience(host, workflow=claimed.name, nudge=self.nudge)
-        self.bodies = Bodies(host, claimed.run_id, on_value=self._on_value, on_failure=self._on_failure)
+        self.bodies = Bodies(
+            host,
+            claimed.run_id,
+            on_value=self._on_value,
+            on_failure=self._on_failure,
+            on_interrupt=self._on_interrupt,
+        )
         self.reports = Reports(self)
         self.ending = Ending(self)
 
@@ -163,8 +169,13 @@ class Execution:
         if self._deliver():
             self.nudge()
             return
-        if self._fresh and not self.host.is_draining and not self._enter_fresh():
+        if is_still and self._unread and not self._results:
+            # Everything recorded was delivered, and still nobody has asked for these.
+            asked = [call.key for call in (*self._fresh, *self._new_waits)]
+            self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), asked))
             return
+        if not self.host.is_draining:
+            self._enter_fresh()
         is_idle = is_still and not self.is_busy
         has_news = bool(self._failed or self._new_waits)
         if has_news and (self._fresh or not is_idle):
@@ -215,13 +226,15 @@ class Execution:
         else:
             future.set_exception(error)
 
-    def _enter_fresh(self) -> bool:
-        """Enter every body that may begin. False if the run ends here because history was left unread."""
+    def _enter_fresh(self) -> None:
+        """Enter every body that may begin, and end the sleeps that are over."""
         fresh, self._fresh = self._fresh, []
         for call in fresh:
-            if call.record is None and self._unread:
-                self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), call.key))
-                return False
+            if call.kind is StepKind.SLEEP:
+                self.reports.wake(call)
+                continue
+            if call.future is not None and call.future.cancelled():
+                continue  # the code has dropped the branch that asked
             if call.group is not None:
                 if call.group.is_full:
                     self._fresh.append(call)
@@ -232,7 +245,6 @@ class Execution:
                 self.ending.start(self._prepare(call))
             else:
                 self._enter(call)
-        return True
 
     async def _prepare(self, call: Call) -> None:
         """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
@@ -267,6 +279,11 @@ class Execution:
         self._failed.append((body, failure))
         self.advance()
 
+    def _on_interrupt(self, body: Body) -> None:
+        self._left_body(body)
+        self._fresh.append(body.call)
+        self.nudge()
+
     def _left_body(self, body: Body) -> None:
         if body.call.group is not None:
             body.call.group.running -= 1
@@ -289,13 +306,9 @@ class Execution:
             call.timer = self.host.clock.call_later(due_in + EARLY, self._due, call)
 
     def _due(self, call: Call) -> None:
-        if self.is_over or self._is_parking:
-            return
+        """Go on with it at the next standstill: not before all that history has to say was heard."""
         self._waits.discard(call)
-        if call.kind is StepKind.SLEEP:
-            self.reports.wake(call)
-        else:
-            self._fresh.append(call)
+        self._fresh.append(call)
         self.nudge()
 
     def _suspend(self, *, park: bool) -> None:
@@ -305,8 +318,8 @@ class Execution:
         self.ending.start(self.reports.suspend(failed, waits, park=park))
 
     def not_parked(self) -> None:
+        """The run stays: some failure was for good, so its code goes on."""
         self._is_parking = False
-        self.advance()
 
     def _disagree(self, error: ReplayMismatch) -> None:
         if self._mismatch is None:

@@ -24,9 +24,12 @@ def other_input(run_id: str, record: StepRecord) -> ReplayMismatch:
     return _mismatch(run_id, text, step=record.key, recorded="other input", found="this input")
 
 
-def renamed(run_id: str, unread: list[str], asked: str) -> ReplayMismatch:
-    text = f"history has {_listed(unread)}, which the code does not ask for; it asks for {asked!r} instead."
-    return _mismatch(run_id, text, step=asked, recorded=_listed(unread), found=asked)
+def renamed(run_id: str, unread: list[str], asked: list[str]) -> ReplayMismatch:
+    instead = f"; it asks for {_listed(asked)} instead" if asked else ""
+    text = f"history has {_listed(unread)}, which the code does not ask for{instead}."
+    return _mismatch(
+        run_id, text, step=asked[0] if asked else unread[0], recorded=_listed(unread), found=_listed(asked)
+    )
 
 
 def left_unread(run_id: str, unread: list[str]) -> ReplayMismatch:

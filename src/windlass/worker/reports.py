@@ -149,6 +149,7 @@ class Reports:
         if suspended.is_parked:
             self._execution.ending.end(None)
             return
+        self._execution.not_parked()
         verdicts = list(suspended.verdicts)
         for (body, failure), order, verdict in zip(failed, orders, verdicts, strict=False):
             call = body.call
@@ -159,7 +160,7 @@ class Reports:
                 self._execution.wait(call, verdict.due_in)
         for call, verdict in zip(waits, verdicts[len(failed) :], strict=True):
             self._execution.wait(call, verdict.due_in or 0)
-        self._execution.not_parked()
+        self._execution.advance()
 
     def _failure(self, body: Body, failure: Failure, order: int) -> FailStep:
         call = body.call

@@ -9,6 +9,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from windlass.api.service import Work
@@ -21,13 +22,14 @@ from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
-from windlass.runtime import Clock, Ids
+from windlass.runtime import Clock, Ids, SystemClock
 from windlass.worker.calls import Body
 from windlass.worker.context import RunContext
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Host
 from windlass.worker.tasks import track_tasks
+from windlass.worker.watch import LoopWatch
 
 LOGGER = logging.getLogger("windlass.worker")
 
@@ -52,7 +54,6 @@ class Worker:
         visibility_for: Duration,
         poll_for: Duration,
         classify: Classify | None = None,
-        on_interrupt: Callable[[BaseException], None] | None = None,
     ) -> None:
         self.id = WorkerId(ids.worker())
         self._queues, self._slots = queues, slots
@@ -65,8 +66,11 @@ class Worker:
         self._observed: deque[tuple[int, Callable[[Body], None], Body]] = deque()
         self._is_observing = False
         self._slot_freed = asyncio.Event()
+        self._pace = SystemClock()  # a matter of throughput, so of real time, also under a test's clock
+        self._errands: set[asyncio.Task[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._restore: Callable[[], None] | None = None
+        self._watch: LoopWatch | None = None
         self._host = Host(
             work=work,
             namespace=namespace,
@@ -76,13 +80,15 @@ class Worker:
             classify=classify,
             context=contextvars.Context(),
             observe=self._observe,
-            interrupt=on_interrupt or self._interrupted,
+            interrupt=self._interrupted,
         )
 
     async def start(self) -> None:
         await self._register()
         loop = asyncio.get_running_loop()
         self._restore = track_tasks(loop)
+        self._watch = LoopWatch(SystemClock(), self._codes)  # whether the loop is blocked is a matter of real time
+        self._watch.start()
         self._host.registry.listeners.append(self._declared)
         for duty in (self._poll(), self._keep_heartbeat()):
             self._tasks.append(loop.create_task(duty, context=self._host.context))
@@ -111,9 +117,13 @@ class Worker:
         for execution in tuple(self._executions):
             execution.ending.stop()
         await self._wait_for_executions(Duration(grace_for // 2 + SECOND))
+        if self._errands:
+            await asyncio.wait(self._errands)
         await _cancel(self._tasks[1:])
         if self._restore is not None:
             self._restore()
+        if self._watch is not None:
+            self._watch.stop()
         try:
             await host.work.deregister_worker(host.namespace, self.id)
         except WindlassError as error:
@@ -144,6 +154,7 @@ class Worker:
                 self._claiming = asyncio.get_running_loop().create_task(self._claim(), context=self._host.context)
                 claimed = await self._claiming
             except asyncio.CancelledError:
+                self._give_unstarted_back()
                 if not self._has_news or self._host.is_draining:
                     raise
                 continue
@@ -162,6 +173,13 @@ class Worker:
         self._has_news = True
         if self._claiming is not None:
             self._claiming.cancel()
+
+    def _give_unstarted_back(self) -> None:
+        """A claim may have come in just as the poll was cancelled; nobody else knows of it."""
+        claiming = self._claiming
+        if claiming is not None and claiming.done() and not claiming.cancelled() and claiming.exception() is None:
+            for run in claiming.result():
+                self._spawn(self._give_back(run))
 
     async def _claim(self) -> list[ClaimedRun]:
         self._polls += 1
@@ -194,7 +212,7 @@ class Worker:
         """A claim of many costs hardly more than a claim of one, so a full worker lets some slots gather first."""
         enough = max(1, self._slots // 4)
         if 0 < self._free_slots < enough:
-            await self._host.clock.sleep(GATHER_FOR)
+            await self._pace.sleep(GATHER_FOR)
         while self._free_slots <= 0:
             self._slot_freed.clear()
             await self._slot_freed.wait()
@@ -212,6 +230,7 @@ class Worker:
             return
         execution = Execution(run, definition, self._host)
         self._executions.add(execution)
+        self._watch_loop()
         execution.ending.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)
         execution.begin(definition.function(RunContext(execution), *arguments))
 
@@ -225,9 +244,17 @@ class Worker:
 
     def _ended(self, execution: Execution) -> None:
         self._executions.discard(execution)
+        self._watch_loop()
         self._completed += execution.outcome is RunStatus.COMPLETED
         self._failed += execution.outcome is RunStatus.FAILED
         self._slot_freed.set()
+
+    def _watch_loop(self) -> None:
+        if self._watch is not None:
+            self._watch.want(wanted=bool(self._executions))
+
+    def _codes(self) -> dict[CodeType, str]:
+        return {item.function.__code__: item.name for item in self._host.registry.workflows}
 
     async def _give_back(self, run: ClaimedRun) -> None:
         await self._host.work.release_run(Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token))
@@ -252,8 +279,8 @@ class Worker:
                 LOGGER.warning("Worker %s: %s", self.id, error)
 
         task = asyncio.get_running_loop().create_task(guarded(), context=self._host.context)
-        self._tasks.append(task)
-        task.add_done_callback(self._tasks.remove)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
 
     async def _keep_heartbeat(self) -> None:
         host = self._host
@@ -292,6 +319,7 @@ class Worker:
             self._host.clock.call_later(self._observed[0][0] + OBSERVE_AFTER - now, self._look_at_bodies)
 
     def _interrupted(self, error: BaseException) -> None:
+        """A body in a thread asked the process to stop: let whoever owns the loop hear of it."""
         raise error
 
 

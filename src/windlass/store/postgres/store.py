@@ -36,6 +36,7 @@ SESSION = {
     # plan made while the tables were small must not turn into a scan when they are large.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
 }
@@ -102,10 +103,10 @@ class PostgresStore:
                 last = error
         raise translate(last, where=self._where)
 
-    async def read(self, name: str, fn: Transaction[T]) -> T:
-        """Run fn on one snapshot. It must not write."""
+    async def read(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
+        """Run fn on one snapshot, or with `single` each statement on its own. It must not write."""
         try:
-            return await self._with_session(lambda session: self._snapshot(session, fn))
+            return await self._with_session(lambda session: self._snapshot(session, fn, single=single))
         except Repeatable as error:
             raise translate(error, where=self._where) from None
 
@@ -161,10 +162,12 @@ class PostgresStore:
         )
         return await fn(Tx(connection))
 
-    async def _snapshot(self, session: Session, fn: Transaction[T]) -> T:
+    async def _snapshot(self, session: Session, fn: Transaction[T], *, single: bool) -> T:
+        tx = Tx(PostgresConnection(session, catalog=self._catalog, clock=self._clock, is_read_only=True))
+        if single:
+            return await fn(tx)
         await session.execute("begin isolation level repeatable read read only")
-        connection = PostgresConnection(session, catalog=self._catalog, clock=self._clock, is_read_only=True)
-        result = await fn(Tx(connection))
+        result = await fn(tx)
         await session.execute("commit")
         return result
 

@@ -49,9 +49,22 @@ class StepQueries:
         """Record results for ever. A missing ordinal is a repeat or a lost claim; `matching` tells which."""
         return await self._connection.batch("complete_steps", rows)
 
-    async def matching(self, rows: Sequence[CompleteStep]) -> set[int]:
-        """Ordinals of completions that are recorded under the same token with the same output. Rare, so one by one."""
-        return {ordinal for ordinal, row in enumerate(rows) if await self._is_recorded(row)}
+    async def matching(self, rows: Sequence[CompleteStep]) -> Mapping[int, Instant]:
+        """Completions that are recorded under the same token with the same output, and when. Rare, so one by one."""
+        recorded: dict[int, Instant] = {}
+        for ordinal, row in enumerate(rows):
+            found = await self._connection.first(
+                "matching_step",
+                namespace=row.namespace,
+                run_id=row.run_id,
+                key=row.key,
+                attempt=row.attempt,
+                token=row.token,
+                output=row.output,
+            )
+            if found is not None:
+                recorded[ordinal] = found[0]
+        return recorded
 
     async def settle(self, rows: Sequence[Step]) -> None:
         """Write failed attempts and waits of a run this transaction has locked. What is over stays as it is."""
@@ -65,7 +78,8 @@ class StepQueries:
     async def histories(self, namespace: str, run_ids: Sequence[RunId]) -> dict[RunId, list[Step]]:
         """The latest attempt of every step by run, in the order their results reached the code."""
         histories: dict[RunId, list[Step]] = {}
-        for row in await self._connection.all("histories_of_runs", namespace=namespace, run_ids=run_ids):
+        ids = list(dict.fromkeys(run_ids))  # a run named twice would have every step twice
+        for row in await self._connection.all("histories_of_runs", namespace=namespace, run_ids=ids):
             histories.setdefault(row[1], []).append(step_from_row(row))
         for steps in histories.values():
             steps.sort(key=lambda step: (step.order is None, step.order or 0, step.key))
@@ -75,18 +89,6 @@ class StepQueries:
         """Every attempt of every step, in the order they began."""
         rows = await self._connection.all("attempts_of_run", namespace=namespace, run_id=run_id)
         return [step_from_row(row) for row in rows]
-
-    async def _is_recorded(self, row: CompleteStep) -> bool:
-        found = await self._connection.first(
-            "matching_step",
-            namespace=row.namespace,
-            run_id=row.run_id,
-            key=row.key,
-            attempt=row.attempt,
-            token=row.token,
-            output=row.output,
-        )
-        return found is not None
 
 
 def _encoded(step: Step) -> SettledRow:

@@ -10,5 +10,4 @@ on conflict (namespace, key) do update
 -- name: owners_of_keys
 -- Which run each key belongs to, and what it was started with.
 select k.key, k.run_id, k.name, k.version, k.input_hash
-  from keys k
- where k.namespace = :namespace and k.key {values:keys};
+  from {rows:keys.key:keys};

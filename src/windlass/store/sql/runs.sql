@@ -98,16 +98,15 @@ values (:namespace, 'run', :run_id, 'running', :status, 'finish', {now});
 
 -- name: endings_of_runs
 -- How runs ended and under which token: tells a repeat from a lost claim.
-select r.id, r.status, r.token, r.result_hash from runs r where r.namespace = :namespace and r.id {values:ids};
+select r.id, r.status, r.token, r.result_hash from {rows:runs.id:ids};
 
 -- name: outcomes_of_runs
 -- Results of the runs that have one: terminal, or held for a person.
 select r.id, r.status,
        (select p.output from payloads p where p.namespace = r.namespace and p.run_id = r.id) as output,
        (select p.failure from payloads p where p.namespace = r.namespace and p.run_id = r.id) as failure
-  from runs r
- where r.namespace = :namespace and r.id {values:ids}
-   and r.status in ('completed', 'failed', 'cancelled', 'skipped', 'paused');
+  from {rows:runs.id:ids}
+ where r.status in ('completed', 'failed', 'cancelled', 'skipped', 'paused');
 
 -- name: view_run
 -- One run with its payloads.

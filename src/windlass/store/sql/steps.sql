@@ -27,8 +27,8 @@ update runs
  where :renew_for is not null and namespace = :namespace and id = :run_id and token = :token and status = 'running';
 
 -- name: matching_step
--- Is this completion recorded already, under the same token and with the same output? Then it is a repeat.
-select 1 from steps s
+-- When this completion was recorded, under the same token and with the same output: then it is a repeat.
+select s.finished_at from steps s
  where s.namespace = :namespace and s.run_id = :run_id and s.step_key = :key and s.attempt = :attempt
    and s.status = 'completed' and s.token = :token and s.output = :output;
 
@@ -57,9 +57,8 @@ select {step} from steps s
 
 -- name: histories_of_runs
 -- The latest attempt of every step of these runs: what a replay needs.
-select {step} from steps s
- where s.namespace = :namespace and s.run_id {values:run_ids}
-   and s.attempt = (select max(m.attempt) from steps m
+select {step} from {rows:steps.run_id:run_ids}
+ where s.attempt = (select max(m.attempt) from steps m
                      where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key);
 
 -- name: attempts_of_run

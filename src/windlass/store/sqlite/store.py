@@ -72,7 +72,7 @@ class SqliteStore:
         """Run fn in one transaction, whole, on the writer thread: it may await nothing but `tx`."""
         return await self._submit(lambda: self._write(name, fn))
 
-    async def read(self, name: str, fn: Transaction[T]) -> T:
+    async def read(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
         """Run fn on a snapshot. It must not write."""
         return await self._submit(lambda: self._read(name, fn))
 

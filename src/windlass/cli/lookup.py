@@ -1,0 +1,81 @@
+"""Which run is meant: by its id, by the beginning of its id, or by its key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import click
+
+from windlass.api.service import Runs
+from windlass.cli.session import Text
+from windlass.errors import InvalidInput, NotFound
+from windlass.model.page import ListRuns
+from windlass.model.run import RunId, RunView
+from windlass.rules.limits import check_key
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+ID_LENGTH = 30
+HIGHEST = "Z"  # of the alphabet ids are written in
+PREFIX = re.compile("run_[0-9A-HJKMNP-TV-Z]{0,26}")
+SHOWN_CANDIDATES = 4
+
+
+def check_prefix(text: str) -> str:
+    """The beginning of a run id; "run_" itself may be left out."""
+    prefix = text if text.startswith("run_") else f"run_{text}"
+    if len(prefix) == len("run_") or PREFIX.fullmatch(prefix) is None:
+        raise InvalidInput(
+            f'{text[:60]!a} is no run id: "run_" and 26 digits and capital letters, or the beginning of that.',
+            reason="invalid_id",
+            path="RUN",
+        )
+    return prefix
+
+
+def run_arguments(command: Command) -> Command:
+    """Add RUN and --key, of which exactly one is to be given."""
+    command = click.option("--key", type=Text(check_key), help="The run that was started with this key.")(command)
+    return click.argument("run", type=Text(check_prefix), required=False)(command)
+
+
+def check_one_given(run: str | None, *, key: str | None) -> None:
+    if (run is None) == (key is None):
+        raise click.UsageError("Name one run: its id, the beginning of its id, or --key KEY.")
+
+
+async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) -> RunView:
+    """The run meant. Raises NotFound, or InvalidInput naming the candidates if several begin like this."""
+    if key is not None:
+        return await runs.find_run(namespace, key)
+    assert run is not None
+    if len(run) == ID_LENGTH:
+        return await runs.get_run(namespace, RunId(run))
+    # Ids sort by text and the list goes backwards from `before`: those that begin alike come first.
+    before = run.ljust(ID_LENGTH, HIGHEST)
+    page = await runs.list_runs(ListRuns(namespace=namespace, before=before, limit=SHOWN_CANDIDATES + 1))
+    candidates = [item.id for item in page.runs if item.id.startswith(run)]
+    if not candidates:
+        raise NotFound("run", run)
+    if len(candidates) > 1:
+        names = ", ".join(candidates[:SHOWN_CANDIDATES]) + (", …" if len(candidates) > SHOWN_CANDIDATES else "")
+        message = f"Several runs begin with {run!r}: {names}. Write more of the id."
+        raise InvalidInput(message, reason="ambiguous_id", path="RUN")
+    return await runs.get_run(namespace, candidates[0])
+
+
+def shortest(ids: list[RunId], *, at_least: int = 14) -> int:
+    """How many characters tell these ids apart."""
+    ordered = sorted(ids)
+    needed = [_common(one, other) + 1 for one, other in pairwise(ordered)]
+    return min(ID_LENGTH, max([at_least, *needed]))
+
+
+def _common(one: str, other: str) -> int:
+    for position, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return position
+    return min(len(one), len(other))

@@ -1,0 +1,93 @@
+"""What `--json` answers: plain data with stable names, times as ISO 8601 in UTC, payloads as they are stored."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from windlass.model.duration import from_instant
+from windlass.model.failure import Failure
+from windlass.model.run import LogEntry, Run, RunView
+from windlass.model.step import Step
+from windlass.model.time import Instant
+
+
+def instant(value: Instant | None) -> str | None:
+    if value is None:
+        return None
+    return from_instant(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def payload(data: bytes | None) -> Any:
+    """The stored JSON itself, tags included; what a codec of the user has sealed, as base64."""
+    if data is None:
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return {"$sealed": base64.b64encode(data).decode()}
+
+
+def failure(value: Failure | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return {
+        "kind": value.kind.value,
+        "type": value.type,
+        "message": value.message,
+        "step": value.step or None,
+        "traceback": value.traceback or None,
+        "data": payload(value.data),
+    }
+
+
+def run(value: Run, *, key: str | None, failed: Failure | None, waits_for: str) -> dict[str, Any]:
+    return {
+        "id": value.id,
+        "namespace": value.namespace,
+        "workflow": value.name,
+        "version": value.version or None,
+        "key": key,
+        "queue": value.queue,
+        "priority": value.priority,
+        "status": value.status.value,
+        "waits_for": waits_for or None,
+        "available_at": instant(value.available_at),
+        "worker": value.worker,
+        "attempts": value.attempts,
+        "recoveries": value.recoveries,
+        "created_at": instant(value.created_at),
+        "started_at": instant(value.started_at),
+        "finished_at": instant(value.finished_at),
+        "failure": failure(failed),
+    }
+
+
+def view(value: RunView, *, waits_for: str) -> dict[str, Any]:
+    record = run(value.run, key=value.key, failed=value.failure, waits_for=waits_for)
+    return {**record, "input": payload(value.input), "output": payload(value.output)}
+
+
+def step(value: Step, *, is_interrupted: bool) -> dict[str, Any]:
+    return {
+        "key": value.key,
+        "kind": value.kind.value,
+        "attempt": value.attempt,
+        "status": "interrupted" if is_interrupted else value.status.value,
+        "output": payload(value.output),
+        "failure": failure(value.failure),
+        "due_at": instant(value.due_at),
+        "started_at": instant(value.started_at),
+        "finished_at": instant(value.finished_at),
+    }
+
+
+def entry(value: LogEntry) -> dict[str, Any]:
+    return {
+        "seq": value.seq,
+        "at": instant(value.at),
+        "from": value.from_status,
+        "to": value.to_status,
+        "cause": value.cause,
+    }

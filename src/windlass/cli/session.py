@@ -1,0 +1,132 @@
+"""What every command shares: the options in front of or behind its name, and the way to the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from windlass.api.service import Runs
+from windlass.assembly import open_engine
+from windlass.cli.terminal import Screen
+from windlass.errors import InvalidInput, NotFound
+from windlass.model.time import Instant
+from windlass.rules.limits import check_namespace
+from windlass.runtime import Clock, SystemClock, system_rng
+from windlass.settings import Location, Settings, load_settings, parse_url, resolve_url
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Session:
+    """One invocation of the command line."""
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.given_url: str | None = None
+        self.given_namespace: str | None = None
+        self.is_json = False
+        self._settings: Settings | None = None
+        self._screen: Screen | None = None
+
+    @property
+    def namespace(self) -> str:
+        return self.given_namespace or "default"
+
+    @property
+    def screen(self) -> Screen:
+        if self._screen is None:
+            self._screen = Screen()
+        return self._screen
+
+    @property
+    def settings(self) -> Settings:
+        """Read at the first use: `--help` and `--version` work whatever the configuration holds."""
+        if self._settings is None:
+            self._settings = load_settings()
+        return self._settings
+
+    @property
+    def url(self) -> str:
+        return resolve_url(self.given_url, self.settings)
+
+    @property
+    def location(self) -> Location:
+        return parse_url(self.url)
+
+    def now(self) -> Instant:
+        return Instant(self.clock.now())
+
+    def ask(self, question: Callable[[Runs], Awaitable[T]]) -> T:
+        """Open the engine, ask, and close it. Raises NotFound rather than create a database file."""
+        self.refuse_missing_file()
+        return asyncio.run(self._ask(question))
+
+    async def _ask(self, question: Callable[[Runs], Awaitable[T]]) -> T:
+        opened = await open_engine(self.url, self.settings, clock=self.clock, rng=system_rng())
+        try:
+            return await question(opened.runs)
+        finally:
+            await opened.close()
+
+    def refuse_missing_file(self) -> None:
+        if is_missing(self.location):
+            hint = "Name another with --url, or create it: windlass migrate."
+            raise NotFound("database", self.location.target, hint=hint)
+
+
+def is_missing(location: Location) -> bool:
+    """Whether the database is a file that does not exist, and would be created by opening it."""
+    return location.kind == "sqlite" and location.target != ":memory:" and not Path(location.target).exists()
+
+
+class Text(click.ParamType[str]):
+    """Any text, literally, as long as it is text: bytes that are not UTF-8 cannot match anything stored."""
+
+    name = "text"
+
+    def __init__(self, check: Callable[[str], str] | None = None) -> None:
+        self._check = check
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self.fail("it holds bytes that are not UTF-8.", param, ctx)
+        if self._check is None:
+            return text
+        try:
+            return self._check(text)
+        except InvalidInput as refused:
+            self.fail(str(refused), param, ctx)
+
+
+def _keep(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is not None:
+            setattr(ctx.ensure_object(Session), field, value)
+
+    return keep
+
+
+def shared_options(command: Command) -> Command:
+    """Add the options that may stand in front of a command's name as well as behind it."""
+    for option in (
+        click.option(
+            "--json", "is_json", is_flag=True, default=None, callback=_keep("is_json"), expose_value=False,
+            help="Answer in JSON, with stable names and times in UTC.",
+        ),
+        click.option(
+            "--namespace", type=Text(check_namespace), callback=_keep("given_namespace"), expose_value=False,
+            help="The namespace to look in.  [default: default]",
+        ),
+        click.option(
+            "--url", type=Text(), callback=_keep("given_url"), expose_value=False,
+            help="The database: a file or postgresql://…  [default: WINDLASS_URL, windlass.toml, ./windlass.db]",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command

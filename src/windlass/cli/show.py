@@ -1,0 +1,236 @@
+"""`windlass show RUN`: everything about one run on a page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+import click
+from msgspec import Struct
+from rich.text import Text
+
+from windlass.api.service import Runs
+from windlass.cli import lookup, payloads, records, timeline
+from windlass.cli.lanes import is_interrupted, lanes_of, span
+from windlass.cli.session import Session, shared_options
+from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph
+from windlass.cli.waits import between, in_short, summary, why_not_running
+from windlass.model.duration import describe, from_instant
+from windlass.model.run import LogEntry, Run, RunStatus, RunView
+from windlass.model.step import Step, StepStatus
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.model.worker import Worker
+
+MAX_RESULTS, MAX_LOG, MAX_FAILURES = 12, 10, 6
+DIM = "bright_black"
+
+
+class Story(Struct, frozen=True, kw_only=True):
+    """What is known about a run."""
+
+    view: RunView
+    steps: tuple[Step, ...]
+    log: tuple[LogEntry, ...]
+    workers: tuple[Worker, ...]
+
+
+@click.command()
+@lookup.run_arguments
+@click.option("--full", "is_full", is_flag=True, help="Cut nothing: every step, whole payloads, the whole log.")
+@shared_options
+@click.pass_obj
+def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool) -> None:
+    """Show one run: where it stands and why, its steps on a timeline, results, failures, log.
+
+    RUN is the id of a run or the beginning of it.
+    """
+    lookup.check_one_given(run, key=key)
+    story = session.ask(lambda runs: _read(runs, run, key=key, namespace=session.namespace))
+    now = session.now()
+    if session.is_json:
+        session.screen.write_json(_record(story, now=now))
+    else:
+        parts = list(page(story, now=now, width=session.screen.width, glyphs=session.screen.glyphs, is_full=is_full))
+        session.screen.write(_drawn(session.screen, parts))
+
+
+async def _read(runs: Runs, run: str | None, *, key: str | None, namespace: str) -> Story:
+    view = await lookup.find(runs, run, key=key, namespace=namespace)
+    steps, log, workers = await asyncio.gather(
+        runs.list_steps(namespace, view.run.id),
+        runs.read_log(namespace, view.run.id),
+        runs.list_workers(namespace),
+    )
+    # Read again: what happened meanwhile is in the steps and the log, and the run must not be older than they are.
+    return Story(view=await runs.get_run(namespace, view.run.id), steps=steps, log=log, workers=workers)
+
+
+def _drawn(screen: Screen, parts: Sequence[Text]) -> str:
+    # Lines are cut to the width where they are made; --full means whole lines, which the terminal may wrap.
+    return screen.draw(*(Text("\n").join(parts),), width=max([screen.width, *(part.cell_len for part in parts)]))
+
+
+def page(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    """The lines of the page, none longer than `width` unless all of everything is wanted."""
+    run = story.view.run
+    yield from _header(story, now=now, width=width, glyphs=glyphs, is_full=is_full)
+    if story.steps or run.started_at is not None:
+        yield Text()
+        lanes = lanes_of(run, steps=story.steps, log=story.log, now=now)
+        yield from timeline.draw(lanes, span=span(run, now=now), width=width, glyphs=glyphs, is_full=is_full)
+    yield from _outcome(story.view, width=width, is_full=is_full)
+    yield from _results(story.steps, width=width, glyphs=glyphs, is_full=is_full)
+    yield from _failures(story, width=width, glyphs=glyphs, is_full=is_full)
+    yield from _log(story, width=width, glyphs=glyphs, is_full=is_full)
+
+
+def _header(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    view, run = story.view, story.view.run
+    style = STATUS_STYLES[run.status]
+    first, *rest = payloads.call(run.name, view.input, width=width - 14, is_full=is_full)
+    yield (
+        Text(f"{status_glyph(run.status, glyphs=glyphs)} {run.status.value}", style=style)
+        .append("  ")
+        .append(first, style="bold not dim")
+    )
+    for line in rest:
+        yield Text("    " + line)
+    facts: list[str] = [run.id]
+    if view.key is not None:
+        facts.append(f"key {escape(view.key)}")
+    if run.queue != "default":
+        facts.append(f"queue {escape(run.queue)}")
+    if run.version:
+        facts.append(f"version {escape(run.version)}")
+    if run.priority:
+        facts.append(f"priority {run.priority}")
+    yield Text(cut(f"  {f' {glyphs.dot} '.join(facts)}", width, glyphs=glyphs), style=DIM)
+    yield Text(cut(f"  {_times(run, now=now, glyphs=glyphs)}", width, glyphs=glyphs), style=DIM)
+    why = why_not_running(view, steps=story.steps, workers=story.workers, now=now)
+    if why:
+        yield from _wrapped(why, width=width, style="" if run.status is RunStatus.RUNNING else style)
+
+
+def _times(run: Run, *, now: Instant, glyphs: Glyphs) -> str:
+    times = [f"{from_instant(run.created_at):%Y-%m-%d %H:%M:%S} UTC, {between(run.created_at, now)} ago"]
+    if run.started_at is not None and run.started_at - run.created_at >= SECOND:
+        times.append(f"waited {between(run.created_at, run.started_at)}")
+    if run.started_at is not None and run.finished_at is not None:
+        times.append(f"took {describe(Duration(run.finished_at - run.started_at))}")
+    if run.attempts:
+        times.append("1 claim" if run.attempts == 1 else f"{run.attempts} claims")
+    return f" {glyphs.dot} ".join(times)
+
+
+def _wrapped(text: str, *, width: int, style: str) -> Iterator[Text]:
+    line = ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > width - 2:
+            yield Text(f"  {line}", style=style)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield Text(f"  {line}", style=style)
+
+
+def _outcome(view: RunView, *, width: int, is_full: bool) -> Iterator[Text]:
+    if view.run.status is RunStatus.COMPLETED and view.output is not None:
+        yield from _title("Result")
+        for line in payloads.lines(view.output, width=width - 2, is_full=is_full):
+            yield Text(f"  {line}")
+    elif view.failure is not None and view.run.status is not RunStatus.PAUSED:
+        failure = view.failure
+        yield from _title(
+            f"Failed: {failure.kind.value}" + (f", in step {escape(failure.step)}" if failure.step else "")
+        )
+        yield from _wrapped(summary(failure), width=width, style="red")
+        for line in payloads.traceback(failure, is_full=is_full):
+            yield Text(f"  {line}" if is_full else cut(f"  {line}", width), style=DIM)
+
+
+def _results(steps: Sequence[Step], *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    done = [step for step in steps if step.output is not None and step.output != b"null"]
+    if not done:
+        return
+    yield from _title("Steps returned")
+    shown = done if is_full else done[-MAX_RESULTS:]
+    if len(done) > len(shown):
+        yield Text(f"  {glyphs.ellipsis} {len(done) - len(shown):,} more (--full)", style=DIM)
+    room = min(max(len(escape(step.key)) for step in shown), width // 3)
+    for step in shown:
+        line = Text(f"  {cut(escape(step.key), room, glyphs=glyphs):{room}}  ", style="green")
+        assert step.output is not None
+        if is_full:
+            yield line.append(
+                "\n    ".join(payloads.lines(step.output, width=width - 4, is_full=True)), style="default"
+            )
+        else:
+            yield line.append(payloads.one_line(step.output, width=width - room - 4, glyphs=glyphs), style="default")
+
+
+def _failures(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    run = story.view.run
+    latest = _latest_attempts(story.steps)
+    broken = [
+        step
+        for step in story.steps
+        if step.status is StepStatus.FAILED or is_interrupted(step, run=run, latest_attempt=latest[step.key])
+    ]
+    if not broken:
+        return
+    yield from _title("Attempts that did not succeed")
+    shown = broken if is_full else broken[-MAX_FAILURES:]
+    if len(broken) > len(shown):
+        yield Text(f"  {glyphs.ellipsis} {len(broken) - len(shown):,} earlier (--full)", style=DIM)
+    start = span(run, now=Instant(0))[0]
+    for step in shown:
+        offset = describe(Duration(max(0, (step.started_at or start) - start)))
+        what = "interrupted: its worker went away" if step.failure is None else summary(step.failure)
+        style = "magenta" if step.failure is None else "red"
+        sign = glyphs.interrupted if step.failure is None else glyphs.failed
+        line = f"  {sign} {escape(step.key)} {glyphs.dot} attempt {step.attempt} at +{offset}  {what}"
+        yield Text(line if is_full else cut(line, width, glyphs=glyphs), style=style)
+        if is_full and step.failure is not None:
+            for trace in payloads.traceback(step.failure, is_full=True):
+                yield Text(f"      {trace}", style=DIM)
+
+
+def _log(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    if not story.log:
+        return
+    yield from _title("Log")
+    shown = story.log if is_full else story.log[-MAX_LOG:]
+    if len(story.log) > len(shown):
+        yield Text(f"  {glyphs.ellipsis} {len(story.log) - len(shown):,} earlier (--full)", style=DIM)
+    previous: Instant | None = story.log[0].at if len(story.log) == len(shown) else None
+    for entry in shown:
+        at = f"{from_instant(entry.at):%H:%M:%S.%f}"[:-3]
+        passed = "" if previous is None else f"+{describe(Duration(max(0, entry.at - previous)))}"
+        previous = entry.at
+        change = f"{entry.from_status or 'new'} {glyphs.arrow} {entry.to_status}"
+        yield Text(cut(f"  {at}  {passed:>12}  {escape(change):21}  {escape(entry.cause)}", width), style=DIM)
+
+
+def _title(text: str) -> Iterator[Text]:
+    yield Text()
+    yield Text(text, style="bold")
+
+
+def _latest_attempts(steps: Sequence[Step]) -> dict[str, int]:
+    latest: dict[str, int] = {}
+    for step in steps:
+        latest[step.key] = max(step.attempt, latest.get(step.key, 0))
+    return latest
+
+
+def _record(story: Story, *, now: Instant) -> dict[str, object]:
+    run, latest = story.view.run, _latest_attempts(story.steps)
+    waits_for = in_short(run, failure=story.view.failure, now=now) if not run.status.is_terminal else ""
+    return {
+        **records.view(story.view, waits_for=waits_for),
+        "steps": [
+            records.step(step, is_interrupted=is_interrupted(step, run=run, latest_attempt=latest[step.key]))
+            for step in story.steps
+        ],
+        "log": [records.entry(entry) for entry in story.log],
+    }

@@ -1,0 +1,30 @@
+"""Ask the store again when it did not answer. What is asked recognises its own repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from windlass.errors import Unavailable
+from windlass.model.time import MILLISECOND, SECOND
+from windlass.runtime import Clock
+from windlass.store.base import Store, Tx
+
+T = TypeVar("T")
+
+TRIES = 12  # about fifteen seconds in all
+FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
+
+
+async def run_until_answered(
+    store: Store, clock: Clock, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False
+) -> T:
+    """`store.run_tx`, repeated with growing pauses while the outcome is unknown. Raises Unavailable in the end."""
+    pause: int = FIRST_PAUSE
+    for _ in range(TRIES - 1):
+        try:
+            return await store.run_tx(name, fn, single=single)
+        except Unavailable:
+            await clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+    return await store.run_tx(name, fn, single=single)

@@ -1,0 +1,114 @@
+"""Whether a database is in order, and everything that stands in it. Reads only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from windlass.model.failure import Failure
+from windlass.model.run import LogEntry, Run
+from windlass.model.step import Step
+from windlass.model.time import Instant
+from windlass.model.worker import Worker
+from windlass.store.rows import (
+    RUN_COLUMNS,
+    failure_from_bytes,
+    log_entry_from_row,
+    run_from_row,
+    step_from_row,
+    worker_from_row,
+)
+
+if TYPE_CHECKING:
+    from windlass.store.base import Connection
+
+
+class Inconsistency(Struct, frozen=True, kw_only=True):
+    """A rule of the engine that some row breaks: never the fault of a user."""
+
+    rule: str
+    namespace: str
+    subject: str
+
+
+class RunRow(Struct, frozen=True, kw_only=True):
+    run: Run
+    result_hash: bytes | None
+
+
+class PayloadRow(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: str
+    start_key: str | None
+    input: bytes
+    output: bytes | None
+    failure: Failure | None
+
+
+class KeyRow(Struct, frozen=True, kw_only=True):
+    namespace: str
+    key: str
+    name: str
+    version: str
+    input_hash: bytes
+    run_id: str
+    created_at: Instant
+    expires_at: Instant | None
+
+
+class CheckQueries:
+    """For doctor and for tests: `CheckQueries(tx.connection)` inside `store.read`. Whole tables, so never in a hurry."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def inconsistencies(self) -> list[Inconsistency]:
+        """Every rule that is broken, and by what. A sound database has none."""
+        rows = await self._connection.all("inconsistencies")
+        return [Inconsistency(rule=row[0], namespace=row[1], subject=row[2]) for row in rows]
+
+    async def damage(self) -> list[str]:
+        """What the database finds wrong with its own files."""
+        return [row[0] for row in await self._connection.all("damage")]
+
+    async def runs(self) -> list[RunRow]:
+        rows = await self._connection.all("every_run")
+        return [RunRow(run=run_from_row(row), result_hash=row[RUN_COLUMNS]) for row in rows]
+
+    async def payloads(self) -> list[PayloadRow]:
+        return [
+            PayloadRow(
+                namespace=row[0],
+                run_id=row[1],
+                start_key=row[2],
+                input=row[3],
+                output=row[4],
+                failure=failure_from_bytes(row[5]),
+            )
+            for row in await self._connection.all("every_payload")
+        ]
+
+    async def steps(self) -> list[Step]:
+        return [step_from_row(row) for row in await self._connection.all("every_step")]
+
+    async def keys(self) -> list[KeyRow]:
+        return [
+            KeyRow(
+                namespace=row[0],
+                key=row[1],
+                name=row[2],
+                version=row[3],
+                input_hash=row[4],
+                run_id=row[5],
+                created_at=row[6],
+                expires_at=row[7],
+            )
+            for row in await self._connection.all("every_key")
+        ]
+
+    async def log(self) -> list[LogEntry]:
+        return [log_entry_from_row(row) for row in await self._connection.all("every_log_entry")]
+
+    async def workers(self) -> list[Worker]:
+        return [worker_from_row(row) for row in await self._connection.all("every_worker")]

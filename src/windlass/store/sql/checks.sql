@@ -1,0 +1,162 @@
+-- Read-only: what a database must look like whatever happened to it, for doctor and for tests.
+
+-- name: inconsistencies
+-- What cannot be, whatever crashed: a row for each rule that is broken, with the subject that breaks it.
+-- Only what holds at every commit of every version stands here.
+with ended as (
+    select r.namespace, r.id, r.status,
+           case when r.status in ('completed', 'failed', 'cancelled', 'skipped') then 1 else 0 end as is_over
+      from runs r
+),
+path as (
+    select g.namespace, g.subject_id, g.seq, g.from_status, g.to_status,
+           lag(g.to_status) over (partition by g.namespace, g.subject_id order by g.seq) as before_status,
+           row_number() over (partition by g.namespace, g.subject_id order by g.seq desc) as place
+      from log g
+     where g.subject_kind = 'run'
+)
+select 'a run that is due has no time' as rule, r.namespace, r.id as subject from runs r
+ where r.status in ('pending', 'running', 'sleeping') and r.available_at is null
+union all
+select 'a run that is over has a time', r.namespace, r.id
+  from runs r join ended e on e.namespace = r.namespace and e.id = r.id
+ where e.is_over = 1 and r.available_at is not null
+union all
+select 'a running run has no holder', r.namespace, r.id from runs r
+ where r.status = 'running' and (r.worker is null or r.token < 1)
+union all
+select 'a run that nobody executes has a holder', r.namespace, r.id from runs r
+ where r.status <> 'running' and r.worker is not null
+union all
+select 'finished_at and status disagree', r.namespace, r.id
+  from runs r join ended e on e.namespace = r.namespace and e.id = r.id
+ where (e.is_over = 1) <> (r.finished_at is not null)
+union all
+select 'a run has more claims than tokens', r.namespace, r.id from runs r
+ where r.attempts > r.token or r.attempts < 0
+union all
+select 'recoveries without claims', r.namespace, r.id from runs r
+ where r.recoveries < 0 or (r.recoveries > 0 and r.recoveries >= r.attempts)
+union all
+select 'a run that was given back still counts recoveries', r.namespace, r.id from runs r
+ where r.status in ('waiting', 'pending', 'sleeping', 'paused') and r.recoveries <> 0
+union all
+select 'started_at and claims disagree', r.namespace, r.id from runs r
+ where (r.attempts > 0) <> (r.started_at is not null)
+union all
+select 'a run has no payload', r.namespace, r.id from runs r
+ where not exists (select 1 from payloads p where p.namespace = r.namespace and p.run_id = r.id)
+union all
+select 'a payload has no run', p.namespace, p.run_id from payloads p
+ where not exists (select 1 from runs r where r.namespace = p.namespace and r.id = p.run_id)
+union all
+select 'output and status disagree', r.namespace, r.id
+  from runs r join payloads p on p.namespace = r.namespace and p.run_id = r.id
+ where (r.status = 'completed') <> (p.output is not null)
+union all
+select 'failure and status disagree', r.namespace, r.id
+  from runs r join payloads p on p.namespace = r.namespace and p.run_id = r.id
+ where (r.status = 'failed' and p.failure is null)
+    or (r.status in ('waiting', 'pending', 'running', 'sleeping', 'completed') and p.failure is not null)
+union all
+select 'a run has no log', r.namespace, r.id from runs r
+ where not exists (select 1 from path g where g.namespace = r.namespace and g.subject_id = r.id)
+union all
+select 'the log ends elsewhere than the run', r.namespace, r.id
+  from runs r join path g on g.namespace = r.namespace and g.subject_id = r.id and g.place = 1
+ where g.to_status <> r.status
+union all
+select 'the log has a gap', g.namespace, g.subject_id from path g
+ where g.from_status is distinct from g.before_status
+union all
+select 'the log goes on after the end', g.namespace, g.subject_id from path g
+ where g.from_status in ('completed', 'failed', 'cancelled', 'skipped')
+union all
+select 'the log tells of an unknown run', g.namespace, g.subject_id from path g
+ where g.place = 1 and not exists (select 1 from runs r where r.namespace = g.namespace and r.id = g.subject_id)
+union all
+select 'a step belongs to no run', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where not exists (select 1 from runs r where r.namespace = s.namespace and r.id = s.run_id)
+union all
+select 'a step was written under a token nobody had', s.namespace, s.run_id || ' ' || s.step_key
+  from steps s join runs r on r.namespace = s.namespace and r.id = s.run_id
+ where s.token < 1 or s.token > r.token
+union all
+select 'an attempt follows the end of its step', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where exists (select 1 from steps m
+                where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key
+                  and m.attempt < s.attempt
+                  and (m.status = 'completed' or (m.status = 'failed' and m.due_at is null)))
+union all
+select 'an attempt is missing', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.attempt < 1
+    or (s.attempt > 1
+        and not exists (select 1 from steps m
+                         where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key
+                           and m.attempt = s.attempt - 1))
+union all
+select 'attempts of one step differ in kind or input', s.namespace, s.run_id || ' ' || s.step_key
+  from steps s join steps m on m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key
+ where m.attempt = s.attempt - 1 and (m.kind <> s.kind or m.input_hash <> s.input_hash)
+union all
+select 'a completed step lacks its order, output or end', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.status = 'completed' and (s.step_order is null or s.output is null or s.finished_at is null)
+union all
+select 'a failed attempt lacks its failure or end', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.status = 'failed' and (s.failure is null or s.finished_at is null)
+union all
+select 'a failed attempt is neither final nor due again', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.status = 'failed' and (s.due_at is null) <> (s.step_order is not null)
+union all
+select 'an open step has a result', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.status in ('running', 'waiting')
+   and (s.step_order is not null or s.output is not null or s.finished_at is not null)
+union all
+select 'a sleep has no end', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.kind = 'sleep' and s.due_at is null
+union all
+select 'a step counts failures it cannot have', s.namespace, s.run_id || ' ' || s.step_key from steps s
+ where s.failures < 0 or s.failures > s.attempt or (s.status <> 'failed' and s.failures >= s.attempt)
+union all
+select 'two results of a run have one place', s.namespace, s.run_id from steps s
+ where s.step_order is not null
+ group by s.namespace, s.run_id, s.step_order having count(*) > 1
+union all
+select 'a start key belongs to a run that was started otherwise', k.namespace, k.key
+  from keys k
+  join runs r on r.namespace = k.namespace and r.id = k.run_id
+  join payloads p on p.namespace = k.namespace and p.run_id = k.run_id
+ where p.start_key is distinct from k.key or r.name <> k.name or r.version <> k.version
+ order by 1, 2, 3;
+
+-- name: damage
+-- What the database itself finds wrong with its files. PostgreSQL finds it when it reads them.
+select cast(null as text) as message where 1 = 0;
+
+-- name: every_run
+-- All runs, by id.
+select {run}, r.result_hash from runs r order by r.namespace, r.id;
+
+-- name: every_payload
+-- All payloads, by run.
+select p.namespace, p.run_id, p.start_key, p.input, p.output, p.failure from payloads p order by p.namespace, p.run_id;
+
+-- name: every_step
+-- All attempts of all steps.
+select {step} from steps s order by s.namespace, s.run_id, s.step_key, s.attempt;
+
+-- name: every_key
+-- All start keys.
+select k.namespace, k.key, k.name, k.version, k.input_hash, k.run_id, k.created_at, k.expires_at
+  from keys k order by k.namespace, k.key;
+
+-- name: every_log_entry
+-- The whole log, oldest first.
+select g.seq, g.namespace, g.subject_kind, g.subject_id, g.from_status, g.to_status, g.cause, g.at, g.data
+  from log g order by g.seq;
+
+-- name: every_worker
+-- All workers, also those that have stopped.
+select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
+       w.started_at, w.seen_at, w.stopped_at
+  from workers w order by w.namespace, w.id;

@@ -1,0 +1,108 @@
+"""Which invariants are checked, by which function; and what two databases must agree on.
+
+    judge(evidence)      every complaint of every checker, each under its number: an empty list is the pass condition
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from windlass.testing import check_claims, check_runs, check_steps
+from windlass.testing.evidence import Evidence, Snapshot
+
+
+def database_is_sound(evidence: Evidence) -> list[str]:
+    """I-65: the files are whole, and no row contradicts another."""
+    return [
+        *(f"life {snapshot.life}: {text}" for snapshot in evidence.snapshots for text in snapshot.damage),
+        *(
+            f"life {snapshot.life}: {item.rule}: {item.subject}"
+            for snapshot in evidence.snapshots
+            for item in snapshot.inconsistencies
+        ),
+    ]
+
+
+CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
+    "I-01": check_steps.completed_steps_are_never_run_again,
+    "I-02": check_steps.steps_complete_once,
+    "I-03": check_steps.every_execution_is_explained,
+    "I-04": check_steps.final_failures_are_never_run_again,
+    "I-05": check_steps.mismatches_change_nothing,
+    "I-06": check_steps.replays_see_the_same_values,
+    "I-07": check_steps.sleeps_are_slept_once,
+    "I-08": check_runs.accepted_runs_end_or_say_what_they_wait_for,
+    "I-09": check_runs.terminal_is_absorbing,
+    "I-10": check_runs.statuses_form_a_path,
+    "I-11": check_runs.inputs_never_change,
+    "I-12": check_runs.acknowledged_runs_survive,
+    "I-15": check_runs.attempts_are_counted,
+    "I-16": check_steps.retries_keep_to_their_policy,
+    "I-17": check_claims.tokens_only_grow,
+    "I-18": check_claims.old_tokens_write_nothing,
+    "I-19": check_claims.lost_claims_are_dropped,
+    "I-20": check_claims.only_the_holder_renews,
+    "I-21": check_claims.claims_end_by_the_stores_clock,
+    "I-23": check_claims.claims_go_by_priority,
+    "I-25": check_claims.graceful_stops_leave_nothing_behind,
+    "I-65": database_is_sound,
+}
+
+
+def judge(evidence: Evidence) -> list[str]:
+    return [f"{number} {complaint}" for number, check in CHECKERS.items() for complaint in check(evidence)]
+
+
+def stores_agree(one: Snapshot, other: Snapshot) -> list[str]:
+    """I-60: the same story leaves the same behind on every database, names and numbers of rows aside."""
+    left, right = normalised(one), normalised(other)
+    return [
+        f"{what}: {left.get(what)!r} on one, {right.get(what)!r} on the other"
+        for what in sorted(left.keys() | right.keys())
+        if left.get(what) != right.get(what)
+    ]
+
+
+def normalised(snapshot: Snapshot) -> dict[str, Any]:
+    """Everything observable, with ids and workers replaced by their place, and the log numbered by run."""
+    names: dict[str, str] = {}
+    for place, run_id in enumerate(sorted(snapshot.runs), start=1):
+        names[run_id] = f"run {place}"
+    for place, worker in enumerate(sorted(worker.id for worker in snapshot.workers), start=1):
+        names[worker] = f"worker {place}"
+    found: dict[str, Any] = {}
+    for row in snapshot.rows:
+        found[names[row.run.id]] = _plain(row, names)
+    for payload in snapshot.payload_rows:
+        found[f"{names.get(payload.run_id, payload.run_id)} payload"] = _plain(payload, names)
+    for step in snapshot.steps:
+        found[f"{names.get(step.run_id, step.run_id)} {step.key} {step.attempt}"] = _plain(step, names)
+    for run_id, entries in snapshot.histories.items():
+        for place, entry in enumerate(entries):
+            found[f"{names.get(run_id, run_id)} log {place}"] = _plain(entry, names) | {"seq": place}
+    for key in snapshot.keys:
+        found[f"key {key.key}"] = _plain(key, names)
+    for worker_row in snapshot.workers:
+        found[names[worker_row.id]] = _plain(worker_row, names) | {"host": "", "pid": 0}
+    return found
+
+
+def _plain(row: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    plain = msgspec.to_builtins(row)
+    renamed: dict[str, Any] = _renamed(plain, names)
+    return renamed
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(item, names) for key, item in value.items() if key != "traceback"}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    for id, name in names.items():  # also inside messages
+        value = value.replace(id, name)
+    return value

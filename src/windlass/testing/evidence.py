@@ -1,0 +1,153 @@
+"""What a checker judges: the database as it stood at some moments, and the journal of what happened between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.model.step import Step, StepStatus
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.model.worker import Worker
+from windlass.store.base import Store, Tx
+from windlass.store.queries.checks import CheckQueries, Inconsistency, KeyRow, PayloadRow, RunRow
+from windlass.testing.journal import Event, Line
+
+StepName = tuple[str, str]  # run id and step key
+
+
+class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
+    """Everything a database held at one moment. Ids are unique across namespaces, so rows are found by id alone."""
+
+    at: Instant
+    life: int  # how many processes had worked on it by then
+    rows: tuple[RunRow, ...] = ()
+    payload_rows: tuple[PayloadRow, ...] = ()
+    steps: tuple[Step, ...] = ()
+    keys: tuple[KeyRow, ...] = ()
+    log: tuple[LogEntry, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    inconsistencies: tuple[Inconsistency, ...] = ()
+    damage: tuple[str, ...] = ()
+
+    @cached_property
+    def runs(self) -> Mapping[str, Run]:
+        return {row.run.id: row.run for row in self.rows}
+
+    @cached_property
+    def result_hashes(self) -> Mapping[str, bytes | None]:
+        return {row.run.id: row.result_hash for row in self.rows}
+
+    @cached_property
+    def payloads(self) -> Mapping[str, PayloadRow]:
+        return {row.run_id: row for row in self.payload_rows}
+
+    @cached_property
+    def attempts(self) -> Mapping[StepName, list[Step]]:
+        """Attempts of each step, the first one first."""
+        found: defaultdict[StepName, list[Step]] = defaultdict(list)
+        for step in sorted(self.steps, key=lambda step: step.attempt):
+            found[step.run_id, step.key].append(step)
+        return found
+
+    @cached_property
+    def histories(self) -> Mapping[str, list[LogEntry]]:
+        """The log of each run, oldest first."""
+        found: defaultdict[str, list[LogEntry]] = defaultdict(list)
+        for entry in self.log:
+            if entry.subject_kind == "run":
+                found[entry.subject_id].append(entry)
+        return found
+
+    @cached_property
+    def claims(self) -> Mapping[str, list[LogEntry]]:
+        """The claims of each run: the n-th one gave token n."""
+        return {
+            run_id: [entry for entry in entries if entry.to_status == RunStatus.RUNNING]
+            for run_id, entries in self.histories.items()
+        }
+
+
+class Evidence(Struct, frozen=True, kw_only=True, dict=True):
+    """Snapshots in the order they were taken, the last one at the end of the story; and the whole journal."""
+
+    snapshots: tuple[Snapshot, ...]
+    lines: tuple[Line, ...] = ()
+    visibility_for: Duration = Duration(30 * SECOND)
+    poll_for: Duration = Duration(5 * SECOND)
+    max_recoveries: int = 10
+    retry_limits: Mapping[str, int] = {}  # step key: attempts allowed; others have the default
+    healed_at: Instant | None = None  # when faults ended
+    bound_for: Duration = Duration(0)  # within which everything must be over from then on
+
+    @property
+    def last(self) -> Snapshot:
+        return self.snapshots[-1]
+
+    @property
+    def pairs(self) -> Sequence[tuple[Snapshot, Snapshot]]:
+        """Each snapshot with the one after it."""
+        return tuple(zip(self.snapshots, self.snapshots[1:], strict=False))
+
+    def of(self, *events: Event) -> list[Line]:
+        return [line for line in self.lines if line.event in events]
+
+    def settled_before(self, line: Line) -> Mapping[StepName, Step]:
+        """The steps that had ended for good before the life of that line began."""
+        return self._settled.get(line.life, {})
+
+    @cached_property
+    def _settled(self) -> Mapping[int, Mapping[StepName, Step]]:
+        found: dict[int, Mapping[StepName, Step]] = {}
+        lives = {line.life for line in self.lines}
+        for life in lives:
+            earlier = [snapshot for snapshot in self.snapshots if snapshot.life < life]
+            found[life] = {} if not earlier else _settled(earlier[-1])
+        return found
+
+
+def _settled(snapshot: Snapshot) -> Mapping[StepName, Step]:
+    return {(step.run_id, step.key): step for step in snapshot.steps if is_settled(step)}
+
+
+def is_settled(step: Step) -> bool:
+    """Completed, or failed for good."""
+    return step.status is StepStatus.COMPLETED or (step.status is StepStatus.FAILED and step.due_at is None)
+
+
+async def take_snapshot(store: Store, *, at: int, life: int) -> Snapshot:
+    """Read everything, as of one moment."""
+
+    async def read(tx: Tx) -> Snapshot:
+        checks = CheckQueries(tx.connection)
+        return Snapshot(
+            at=Instant(at),
+            life=life,
+            rows=tuple(await checks.runs()),
+            payload_rows=tuple(await checks.payloads()),
+            steps=tuple(await checks.steps()),
+            keys=tuple(await checks.keys()),
+            log=tuple(await checks.log()),
+            workers=tuple(await checks.workers()),
+            inconsistencies=tuple(await checks.inconsistencies()),
+            damage=tuple(await checks.damage()),
+        )
+
+    return await store.read("take_snapshot", read)
+
+
+def observe(runner: asyncio.Runner, opened: Callable[[], Awaitable[Store]], *, at: int, life: int) -> Snapshot:
+    """Open a store on a loop of its own, look, and close it: for tests that stand outside of every loop."""
+
+    async def look() -> Snapshot:
+        store = await opened()
+        try:
+            return await take_snapshot(store, at=at, life=life)
+        finally:
+            await store.close()
+
+    return runner.run(look())

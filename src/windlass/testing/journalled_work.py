@@ -1,0 +1,119 @@
+"""The door of a worker, with a journal beside it: every claim, and every write under a token with its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, Protocol, TypeVar
+
+from windlass.api.service import Work
+from windlass.errors import ClaimLost, WindlassError
+from windlass.model.commands import (
+    BeginStep,
+    Claim,
+    ClaimedRun,
+    ClaimRuns,
+    CompleteStep,
+    FinishRun,
+    Heartbeat,
+    HoldRun,
+    RegisterWorker,
+    Suspend,
+    Suspended,
+)
+from windlass.model.run import WorkerId
+from windlass.model.time import Duration, Instant
+from windlass.testing.journal import Event, Journal
+
+T = TypeVar("T")
+
+OK = "ok"
+CLAIM_LOST = ClaimLost.code
+
+
+class Fenced(Protocol):
+    """A write of a holder: it names the run and the token."""
+
+    @property
+    def run_id(self) -> Any: ...
+
+    @property
+    def token(self) -> int: ...
+
+
+class JournalledWork:
+    """api.service.Work, passed through. `who` tells the writes of a real worker from those a test makes by hand."""
+
+    def __init__(self, work: Work, journal: Journal, *, who: str) -> None:
+        self._work, self._journal, self._who = work, journal, who
+
+    async def register_worker(self, command: RegisterWorker) -> None:
+        await self._work.register_worker(command)
+
+    async def heartbeat(self, command: Heartbeat) -> None:
+        await self._work.heartbeat(command)
+
+    async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
+        await self._work.deregister_worker(namespace, id)
+
+    async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
+        claimed = await self._work.claim_runs(command)
+        if claimed:
+            runs = [[run.run_id, run.token] for run in claimed]
+            self._journal.write(Event.CLAIMED, who=command.worker, what=self._who, value=runs)
+        return claimed
+
+    def begin_step(self, command: BeginStep) -> Awaitable[Instant]:
+        return self._submitted("begin_step", command, self._work.begin_step)
+
+    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+        return self._submitted("complete_step", command, self._work.complete_step, renew_for=command.renew_for)
+
+    async def suspend_run(self, command: Suspend) -> Suspended:
+        return await self._awaited("suspend_run", command, self._work.suspend_run)
+
+    def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
+        return self._submitted("finish_run", command, self._work.finish_run)
+
+    async def hold_run(self, command: HoldRun) -> None:
+        await self._awaited("hold_run", command, self._work.hold_run)
+
+    async def release_run(self, claim: Claim) -> None:
+        await self._awaited("release_run", claim, self._work.release_run)
+
+    async def renew_claim(self, claim: Claim) -> None:
+        await self._awaited("renew_claim", claim, self._work.renew_claim, renew_for=claim.visibility_for)
+
+    def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Awaitable[Any]:
+        """Written in a batch: the answer is a future, and the batch it joins is decided by when it is asked for."""
+        fields = self._sent(what, command, renew_for)
+        future: asyncio.Future[Any] = call(command)
+
+        def answered(done: asyncio.Future[Any]) -> None:
+            if not done.cancelled():
+                self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(done.exception()))
+
+        future.add_done_callback(answered)
+        return future
+
+    async def _awaited(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Any:
+        fields = self._sent(what, command, renew_for)
+        try:
+            answer = await call(command)
+        except WindlassError as error:
+            self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(error))
+            raise
+        self._journal.write(Event.ANSWERED, **fields, outcome=OK)
+        return answer
+
+    def _sent(self, what: str, command: Fenced, renew_for: Duration | None) -> dict[str, Any]:
+        fields = {"who": self._who, "what": what, "run_id": command.run_id, "token": command.token}
+        fields |= {"key": getattr(command, "key", ""), "renew_for": renew_for}
+        self._journal.write(Event.SENT, **fields)
+        return fields
+
+
+def _outcome(error: BaseException | None) -> str:
+    if error is None:
+        return OK
+    return error.code if isinstance(error, WindlassError) else type(error).__name__

@@ -1,0 +1,212 @@
+"""What the behaviour tests stand on: every database, one clock for all apps, and a check of every run's log."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from windlass.app import App
+from windlass.client.handle import Handle
+from windlass.model.page import ListRuns
+from windlass.model.run import LogEntry, Run, RunId, RunStatus
+from windlass.rules.runs import TRANSITIONS
+from windlass.runtime import seeded_rng
+from windlass.settings import Settings
+from windlass.testing.clock import FakeClock
+from windlass.testing.harness import Harness
+from windlass.testing.postgres import PostgresServer
+
+PATIENCE = 20.0  # real seconds before a test that makes no progress is given up
+VISIBILITY = "300s"
+
+
+class OpenHarness(Protocol):
+    async def __call__(self, **options: Any) -> Harness: ...
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: PostgresServer) -> str:
+    """A migrated database, for the others to be copied from: a copy is far cheaper than a migration."""
+    url = postgres_server.create_database()
+
+    async def migrate() -> None:
+        async with App(url, settings=Settings()):
+            pass
+
+    # In a thread, because the tests' own loop must stay the current one here.
+    thread = threading.Thread(target=asyncio.run, args=(migrate(),))
+    thread.start()
+    thread.join()
+    return url
+
+
+def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    if kind == "memory":
+        yield "sqlite:///:memory:"
+    elif kind == "disk":
+        folder: Path = request.getfixturevalue("tmp_path")
+        yield f"sqlite:///{folder / 'windlass.db'}"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = server.create_database(template=request.getfixturevalue("postgres_template"))
+        yield url
+        server.drop_database(url)
+
+
+@pytest.fixture(params=["memory", "disk", "postgres"])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database of its own for one test."""
+    yield from _new_database(request.param, request)
+
+
+@pytest.fixture(params=["disk", "postgres"])
+def shared_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database that several apps may open, and that outlives them."""
+    yield from _new_database(request.param, request)
+
+
+@pytest.fixture
+async def open_harness(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
+    """Open a harness with the options given; closed behind the test, once the logs have been checked."""
+    async for opener in _harnesses(url, clock):
+        yield opener
+
+
+@pytest.fixture
+async def open_shared(shared_url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
+    """Open harnesses on one database and one clock, each as if it were a process of its own."""
+    async for opener in _harnesses(shared_url, clock):
+        yield opener
+
+
+async def _harnesses(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
+    opened: list[Harness] = []
+    async with AsyncExitStack() as stack:
+
+        async def open(**options: Any) -> Harness:
+            harness = Harness(url, clock=clock, **options)
+            # Two processes never draw the same ids, so two harnesses on one database must not either.
+            harness.app._rng = seeded_rng(f"harness {len(opened)}")
+            opened.append(await stack.enter_async_context(harness))
+            return harness
+
+        yield open
+        for harness in opened:
+            if not harness.app._opening.is_closed:
+                await check_all_logs(harness)
+                break
+
+
+@pytest.fixture
+async def harness(open_harness: OpenHarness) -> Harness:
+    """An app with a worker beside it."""
+    return await open_harness()
+
+
+@pytest.fixture
+async def idle_harness(open_harness: OpenHarness) -> Harness:
+    """An app without a worker: the test starts and stops workers itself, or claims by hand."""
+    return await open_harness(has_worker=False, settings=Settings(grace_for=0))  # type: ignore[arg-type]
+
+
+async def check_all_logs(harness: Harness) -> None:
+    """Every run's log is one path through the state machine, and ends where the run stands."""
+    before: str | None = None
+    while True:
+        page = await harness.opened.runs.list_runs(ListRuns(namespace="default", before=before, limit=500))
+        for run in page.runs:
+            check_log(run, await log_of(harness, run.id))
+        if page.next is None:
+            return
+        before = page.next
+
+
+def check_log(run: Run, log: tuple[LogEntry, ...]) -> None:
+    assert [entry.seq for entry in log] == sorted({entry.seq for entry in log})
+    previous: str | None = None
+    for entry in log:
+        assert entry.from_status == previous, (run.id, log)
+        step = (None if previous is None else RunStatus(previous), RunStatus(entry.to_status))
+        assert step in TRANSITIONS, (run.id, step)
+        previous = entry.to_status
+    assert previous == run.status, (run.id, log)
+    assert (run.available_at is None) == (run.status.is_terminal or run.status in ("paused", "waiting"))
+
+
+async def log_of(harness: Harness, run_id: str) -> tuple[LogEntry, ...]:
+    return await harness.opened.runs.read_log("default", RunId(run_id))
+
+
+async def path_of(harness: Harness, handle: Handle[Any]) -> list[str]:
+    """The statuses a run went through."""
+    return [entry.to_status for entry in await log_of(harness, handle.id)]
+
+
+async def row_of(harness: Harness, handle: Handle[Any] | str) -> Run:
+    run_id = handle if isinstance(handle, str) else handle.id
+    return (await harness.opened.runs.get_run("default", RunId(run_id))).run
+
+
+async def step_keys(harness: Harness, handle: Handle[Any]) -> list[str]:
+    return [step.key for step in await harness.steps(handle)]
+
+
+async def eventually(is_true: Callable[[], bool | Awaitable[bool]], *, what: str = "the condition") -> None:
+    """Wait, with the clock standing still, until something outside our control has happened."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE
+    while True:
+        found = is_true()
+        if found if isinstance(found, bool) else await found:
+            return
+        assert loop.time() < deadline, f"{what} did not come true within {PATIENCE:g} s"
+        await asyncio.sleep(0.001)
+
+
+class Gate:
+    """A place where bodies stand still until the test lets them go on."""
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self.cancelled = 0
+        self._open = asyncio.Event()
+        self._news = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Called by a body."""
+        self.entries += 1
+        self._news.set()
+        try:
+            await self._open.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            self._news.set()
+            raise
+
+    async def reached(self, times: int = 1) -> None:
+        """Called by the test: until that many bodies have come here."""
+        await self._until(lambda: self.entries >= times)
+
+    async def left(self, times: int = 1) -> None:
+        """Called by the test: until that many bodies have been stopped here."""
+        await self._until(lambda: self.cancelled >= times)
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def _until(self, is_true: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not is_true():
+                self._news.clear()
+                await self._news.wait()
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()

@@ -1,0 +1,187 @@
+"""Is an SQLite file created, recognised or refused — and, if refused, left exactly as it was?"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from windlass.errors import StoreRefused
+from windlass.store.migrate import APPLICATION_ID, migrate_sqlite, migrations
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.clock import FakeClock
+
+TABLES = {"meta", "runs", "payloads", "steps", "keys", "log", "workers"}
+FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
+
+# Waits for a line, so that all of them begin at the same moment.
+OPEN_AND_CLOSE = """
+import asyncio, sys
+from windlass.runtime import SystemClock
+from windlass.store.sqlite.store import SqliteStore
+
+async def main():
+    store = SqliteStore(sys.argv[1], clock=SystemClock())
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await store.open()
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "windlass.db"
+
+
+async def open_and_close(path: Path) -> None:
+    store = SqliteStore(str(path), clock=FakeClock())
+    await store.open()
+    await store.close()
+
+
+async def assert_refused(path: Path, reason: str) -> None:
+    """It says why in one line, and the file keeps every byte."""
+    before = path.read_bytes()
+
+    with pytest.raises(StoreRefused, match=reason) as refusal:
+        await open_and_close(path)
+
+    assert "\n" not in str(refusal.value)
+    assert str(path) in str(refusal.value)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+async def test_a_fresh_file_gets_the_whole_schema(path: Path) -> None:
+    await open_and_close(path)
+
+    database = apsw.Connection(str(path))
+    names = {row[0] for row in database.execute("select name from sqlite_schema where type = 'table'")}
+    assert names - {"sqlite_sequence"} == TABLES
+    assert database.execute("pragma application_id").fetchall() == [(APPLICATION_ID,)]
+    meta = {row[0]: row[1] for row in database.execute("select key, value from meta")}
+    assert meta == {"application": "windlass", "schema_version": str(len(migrations("sqlite")))}
+    database.close()
+
+
+async def test_opening_again_changes_nothing(path: Path) -> None:
+    await open_and_close(path)
+    before = path.read_bytes()
+
+    await open_and_close(path)
+
+    assert path.read_bytes() == before
+
+
+async def test_an_empty_file_is_taken(path: Path) -> None:
+    path.touch()
+
+    await open_and_close(path)
+
+    assert path.stat().st_size > 0
+
+
+async def test_no_column_is_a_second_due_time(path: Path) -> None:
+    await open_and_close(path)
+
+    database = apsw.Connection(str(path))
+    columns = {row[1] for table in TABLES for row in database.execute(f"pragma table_info({table})")}
+    triggers = database.execute("select name from sqlite_schema where type = 'trigger'").fetchall()
+    database.close()
+
+    assert columns & FORBIDDEN_COLUMNS == set()
+    assert triggers == []
+
+
+async def test_a_newer_schema_is_refused(path: Path) -> None:
+    await open_and_close(path)
+    database = apsw.Connection(str(path))
+    database.execute("update meta set value = '999' where key = 'schema_version'")
+    database.close()
+
+    await assert_refused(path, "has schema 999.*upgrade Windlass")
+
+
+@pytest.mark.parametrize("application_id", [0, 12345, APPLICATION_ID])
+async def test_the_database_of_another_application_is_refused(path: Path, application_id: int) -> None:
+    database = apsw.Connection(str(path))
+    database.execute(f"pragma application_id = {application_id}; create table runs (id text)")
+    database.close()
+
+    await assert_refused(path, "belongs to another application")
+
+
+async def test_a_foreign_meta_table_is_refused(path: Path) -> None:
+    database = apsw.Connection(str(path))
+    database.execute(f"pragma application_id = {APPLICATION_ID}; create table meta (key text, value text)")
+    database.close()
+
+    await assert_refused(path, "belongs to another application")
+
+
+@pytest.mark.parametrize("content", ["# Notes\n", "x" * 10_000])
+async def test_a_text_file_is_refused(path: Path, content: str) -> None:
+    path.write_text(content)
+
+    await assert_refused(path, "is not a database")
+
+
+async def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass.store import migrate
+
+    broken = (*migrations("sqlite"), migrate.Migration(2, "create table extra (id text); nonsense;"))
+    monkeypatch.setattr(migrate, "migrations", lambda dialect: broken)
+    database = apsw.Connection(str(path))
+
+    with pytest.raises(apsw.SQLError):
+        migrate_sqlite(database, where="the test's file")
+
+    assert database.execute("select count(*) from sqlite_schema").fetchall() == [(0,)]
+    database.close()
+
+
+async def test_an_older_schema_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass.store import migrate
+
+    await open_and_close(path)
+    more = (*migrations("sqlite"), migrate.Migration(2, "create table extra (id text);"))
+    monkeypatch.setattr(migrate, "migrations", lambda dialect: more)
+
+    await open_and_close(path)
+
+    database = apsw.Connection(str(path))
+    assert database.execute("select value from meta where key = 'schema_version'").fetchall() == [("2",)]
+    assert database.execute("select count(*) from extra").fetchall() == [(0,)]
+    database.close()
+
+
+async def test_processes_that_migrate_at_once_all_succeed(path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN_AND_CLOSE, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
+
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    endings = [await asyncio.to_thread(process.communicate, timeout=60) for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0, 0], endings
+    await open_and_close(path)

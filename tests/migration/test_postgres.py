@@ -68,7 +68,7 @@ async def test_a_newer_schema_is_refused(postgres_url: str) -> None:
     await open_and_close(postgres_url)
     await ask(postgres_url, "update windlass.meta set value = '999' where key = 'schema_version'")
 
-    with pytest.raises(StoreRefused, match="has schema 999.*upgrade Windlass"):
+    with pytest.raises(StoreRefused, match=r"has schema 999.*upgrade Windlass"):
         await open_and_close(postgres_url)
 
 

@@ -40,18 +40,21 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "windlass.db"
 
 
-async def open_and_close(path: Path) -> None:
-    store = SqliteStore(str(path), clock=FakeClock())
-    await store.open()
-    await store.close()
+def open_and_close(path: Path) -> None:
+    async def run() -> None:
+        store = SqliteStore(str(path), clock=FakeClock())
+        await store.open()
+        await store.close()
+
+    asyncio.run(run())
 
 
-async def assert_refused(path: Path, reason: str) -> None:
+def assert_refused(path: Path, reason: str) -> None:
     """It says why in one line, and the file keeps every byte."""
     before = path.read_bytes()
 
     with pytest.raises(StoreRefused, match=reason) as refusal:
-        await open_and_close(path)
+        open_and_close(path)
 
     assert "\n" not in str(refusal.value)
     assert str(path) in str(refusal.value)
@@ -59,8 +62,8 @@ async def assert_refused(path: Path, reason: str) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-async def test_a_fresh_file_gets_the_whole_schema(path: Path) -> None:
-    await open_and_close(path)
+def test_a_fresh_file_gets_the_whole_schema(path: Path) -> None:
+    open_and_close(path)
 
     database = apsw.Connection(str(path))
     names = {row[0] for row in database.execute("select name from sqlite_schema where type = 'table'")}
@@ -71,25 +74,25 @@ async def test_a_fresh_file_gets_the_whole_schema(path: Path) -> None:
     database.close()
 
 
-async def test_opening_again_changes_nothing(path: Path) -> None:
-    await open_and_close(path)
+def test_opening_again_changes_nothing(path: Path) -> None:
+    open_and_close(path)
     before = path.read_bytes()
 
-    await open_and_close(path)
+    open_and_close(path)
 
     assert path.read_bytes() == before
 
 
-async def test_an_empty_file_is_taken(path: Path) -> None:
+def test_an_empty_file_is_taken(path: Path) -> None:
     path.touch()
 
-    await open_and_close(path)
+    open_and_close(path)
 
     assert path.stat().st_size > 0
 
 
-async def test_no_column_is_a_second_due_time(path: Path) -> None:
-    await open_and_close(path)
+def test_no_column_is_a_second_due_time(path: Path) -> None:
+    open_and_close(path)
 
     database = apsw.Connection(str(path))
     columns = {row[1] for table in TABLES for row in database.execute(f"pragma table_info({table})")}
@@ -100,40 +103,40 @@ async def test_no_column_is_a_second_due_time(path: Path) -> None:
     assert triggers == []
 
 
-async def test_a_newer_schema_is_refused(path: Path) -> None:
-    await open_and_close(path)
+def test_a_newer_schema_is_refused(path: Path) -> None:
+    open_and_close(path)
     database = apsw.Connection(str(path))
     database.execute("update meta set value = '999' where key = 'schema_version'")
     database.close()
 
-    await assert_refused(path, "has schema 999.*upgrade Windlass")
+    assert_refused(path, r"has schema 999.*upgrade Windlass")
 
 
 @pytest.mark.parametrize("application_id", [0, 12345, APPLICATION_ID])
-async def test_the_database_of_another_application_is_refused(path: Path, application_id: int) -> None:
+def test_the_database_of_another_application_is_refused(path: Path, application_id: int) -> None:
     database = apsw.Connection(str(path))
     database.execute(f"pragma application_id = {application_id}; create table runs (id text)")
     database.close()
 
-    await assert_refused(path, "belongs to another application")
+    assert_refused(path, "belongs to another application")
 
 
-async def test_a_foreign_meta_table_is_refused(path: Path) -> None:
+def test_a_foreign_meta_table_is_refused(path: Path) -> None:
     database = apsw.Connection(str(path))
     database.execute(f"pragma application_id = {APPLICATION_ID}; create table meta (key text, value text)")
     database.close()
 
-    await assert_refused(path, "belongs to another application")
+    assert_refused(path, "belongs to another application")
 
 
 @pytest.mark.parametrize("content", ["# Notes\n", "x" * 10_000])
-async def test_a_text_file_is_refused(path: Path, content: str) -> None:
+def test_a_text_file_is_refused(path: Path, content: str) -> None:
     path.write_text(content)
 
-    await assert_refused(path, "is not a database")
+    assert_refused(path, "is not a database")
 
 
-async def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass.store import migrate
 
     broken = (*migrations("sqlite"), migrate.Migration(2, "create table extra (id text); nonsense;"))
@@ -147,14 +150,14 @@ async def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: py
     database.close()
 
 
-async def test_an_older_schema_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_schema_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass.store import migrate
 
-    await open_and_close(path)
+    open_and_close(path)
     more = (*migrations("sqlite"), migrate.Migration(2, "create table extra (id text);"))
     monkeypatch.setattr(migrate, "migrations", lambda dialect: more)
 
-    await open_and_close(path)
+    open_and_close(path)
 
     database = apsw.Connection(str(path))
     assert database.execute("select value from meta where key = 'schema_version'").fetchall() == [("2",)]
@@ -162,7 +165,7 @@ async def test_an_older_schema_is_brought_up_to_date(path: Path, monkeypatch: py
     database.close()
 
 
-async def test_processes_that_migrate_at_once_all_succeed(path: Path) -> None:
+def test_processes_that_migrate_at_once_all_succeed(path: Path) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", OPEN_AND_CLOSE, str(path)],
@@ -175,13 +178,13 @@ async def test_processes_that_migrate_at_once_all_succeed(path: Path) -> None:
     ]
     for process in processes:
         assert process.stdout is not None
-        assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
+        assert process.stdout.readline() == "ready\n"
 
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    endings = [await asyncio.to_thread(process.communicate, timeout=60) for process in processes]
+    endings = [process.communicate(timeout=60) for process in processes]
 
     assert [process.returncode for process in processes] == [0, 0, 0], endings
-    await open_and_close(path)
+    open_and_close(path)

@@ -111,9 +111,9 @@ def _bars_of_attempt(step: Step, following: Step | None, *, run: Run, log: Seque
     next_start = end if following is None else _start(following, run)
     match step.status:
         case StepStatus.COMPLETED:
-            return [Bar(start, finished, Mark.SLEPT if step.kind is StepKind.SLEEP else Mark.WORKED)]
+            return [Bar(start, finished, Mark.WORKED)] if step.kind is StepKind.STEP else _sleep(step, start, finished)
         case StepStatus.WAITING:
-            return [Bar(start, end, Mark.SLEPT)]
+            return _sleep(step, start, end)
         case StepStatus.FAILED:
             bars = [Bar(start, finished, Mark.FAILED)]
             return bars if step.due_at is None else [Bar(finished, next_start, Mark.QUEUED), *bars]
@@ -123,6 +123,12 @@ def _bars_of_attempt(step: Step, following: Step | None, *, run: Run, log: Seque
     # When its worker died is not known; the next thing that happened to the run is the latest it can have been.
     ends = [entry.at for entry in log if entry.at > start and entry.from_status == RunStatus.RUNNING]
     return [Bar(start, min([*ends, next_start]), Mark.INTERRUPTED)]
+
+
+def _sleep(step: Step, start: int, end: int) -> list[Bar]:
+    """Asleep until it was due; behind that it waited for a worker, or for a person."""
+    due_at = end if step.due_at is None else min(step.due_at, end)
+    return [Bar(start, due_at, Mark.SLEPT), *([Bar(due_at, end, Mark.QUEUED)] if due_at < end else [])]
 
 
 def _start(step: Step, run: Run) -> int:

@@ -44,7 +44,8 @@ class CommandLine(click.Group):
             sys.exit(MISUSED)
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx is not None else "windlass"
-            hint = f"{error.format_message().rstrip('.')}. Try: {path} --help"
+            message = error.format_message()
+            hint = f"{message}{'' if message.endswith(('.', '?')) else '.'} Try: {path} --help"
             sys.exit(_complain(session, hint, code="usage", exit_code=MISUSED))
         except click.ClickException as error:
             sys.exit(_complain(session, error.format_message(), code="failed", exit_code=FAILED))

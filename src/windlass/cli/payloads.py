@@ -64,7 +64,8 @@ def traceback(failure: Failure, *, is_full: bool = False) -> list[str]:
         if last.endswith(message[0]) and message[0]:
             break
     if not is_full and len(found) > TRACEBACK_LINES:
-        found = [f"… {len(found) - TRACEBACK_LINES} lines above (--full)", *found[-TRACEBACK_LINES:]]
+        missing = len(found) - TRACEBACK_LINES
+        found = [f"… {missing} more {'line' if missing == 1 else 'lines'} (--full)", *found[-TRACEBACK_LINES:]]
     return [escape(line) for line in found]
 
 

@@ -33,6 +33,6 @@ def resume(session: Session, /, run: str | None, key: str | None) -> None:
     if session.is_json:
         session.screen.write_json(records.view(view, waits_for=waits_for))
         return
-    line = Text(f"{view.run.id} ({escape(view.run.name)}) goes on: ")
+    line = Text(f"{view.run.id} ({escape(view.run.name)}) goes on; it is ")
     line.append(view.run.status.value, style=STATUS_STYLES[view.run.status])
-    session.screen.write(session.screen.draw(line.append(f", {waits_for}." if waits_for else ".")))
+    session.screen.write(session.screen.draw(line.append(".")))

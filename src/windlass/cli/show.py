@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.text import Text
 
 from windlass.api.service import Runs
@@ -104,14 +105,14 @@ def _header(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: 
         facts.append(f"version {escape(run.version)}")
     if run.priority:
         facts.append(f"priority {run.priority}")
-    yield Text(cut(f"  {f' {glyphs.dot} '.join(facts)}", width, glyphs=glyphs), style=DIM)
-    yield Text(cut(f"  {_times(run, now=now, glyphs=glyphs)}", width, glyphs=glyphs), style=DIM)
+    yield from _listed(facts, width=width, glyphs=glyphs)
+    yield from _listed(_times(run, now=now), width=width, glyphs=glyphs)
     why = why_not_running(view, steps=story.steps, workers=story.workers, now=now)
     if why:
         yield from _wrapped(why, width=width, style="" if run.status is RunStatus.RUNNING else style)
 
 
-def _times(run: Run, *, now: Instant, glyphs: Glyphs) -> str:
+def _times(run: Run, *, now: Instant) -> list[str]:
     times = [f"{from_instant(run.created_at):%Y-%m-%d %H:%M:%S} UTC, {between(run.created_at, now)} ago"]
     if run.started_at is not None and run.started_at - run.created_at >= SECOND:
         times.append(f"waited {between(run.created_at, run.started_at)}")
@@ -119,7 +120,20 @@ def _times(run: Run, *, now: Instant, glyphs: Glyphs) -> str:
         times.append(f"took {describe(Duration(run.finished_at - run.started_at))}")
     if run.attempts:
         times.append("1 claim" if run.attempts == 1 else f"{run.attempts} claims")
-    return f" {glyphs.dot} ".join(times)
+    return times
+
+
+def _listed(facts: Sequence[str], *, width: int, glyphs: Glyphs) -> Iterator[Text]:
+    """Facts side by side, on a new line where they would not fit."""
+    line = f"  {facts[0]}"
+    for fact in facts[1:]:
+        longer = f"{line} {glyphs.dot} {fact}"
+        if cell_len(longer) > width:
+            yield Text(cut(line, width, glyphs=glyphs), style=DIM)
+            line = f"  {fact}"
+        else:
+            line = longer
+    yield Text(cut(line, width, glyphs=glyphs), style=DIM)
 
 
 def _wrapped(text: str, *, width: int, style: str) -> Iterator[Text]:

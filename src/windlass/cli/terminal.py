@@ -21,7 +21,7 @@ from rich.console import Console, RenderableType
 from windlass.model.run import RunStatus
 
 WIDTH_WITHOUT_TERMINAL = 80
-NARROWEST, WIDEST = 40, 200
+NARROWEST, WIDEST = 60, 200
 UNLIMITED = 10_000
 
 

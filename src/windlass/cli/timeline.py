@@ -21,6 +21,8 @@ from windlass.model.duration import describe
 from windlass.model.run import RunStatus
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
 
+Cell = tuple[str, Mark] | None
+
 MAX_LANES, FIRST_LANES = 40, 12
 COLUMNS_PER_TICK = 9
 SHORTEST_BAR, LONGEST_LABEL, LONGEST_NOTE = 12, 24, 20
@@ -69,6 +71,7 @@ def draw(
     note_width = min(max([cell_len(lane.note) for lane in shown] + [0]), LONGEST_NOTE)
     # A sign and a space in front, two spaces between label, bars and note, one column at the edge.
     columns = max(width - label_width - note_width - 8, SHORTEST_BAR)
+    used: set[Mark] = set()
     drawn = [Text(" " * (label_width + 5)).append(_axis(span, columns=columns, glyphs=glyphs))]
     for position, (lane, indent) in enumerate(zip(shown, indents, strict=True)):
         if missing and position == FIRST_LANES:
@@ -76,11 +79,13 @@ def draw(
         label = set_cell_size(" " * indent + cut(lane.label, label_width - indent, glyphs=glyphs), label_width)
         line = Text(" ").append(*_sign(lane.sign, glyphs)).append(" ")
         line.append(label, style="bold" if lane.is_run else "").append("  ")
-        line.append(_bars(lane, span=span, columns=columns, glyphs=glyphs)).append("  ")
+        cells = _cells(lane, span=span, columns=columns, glyphs=glyphs)
+        used.update(cell[1] for cell in cells if cell is not None)
+        line.append(_joined(cells)).append("  ")
         line.append(cut(lane.note, note_width, glyphs=glyphs), style="bright_black")
         line.rstrip()
         drawn.append(line)
-    drawn.append(_legend(shown, glyphs))
+    drawn.append(_legend(used, glyphs))
     return drawn
 
 
@@ -97,15 +102,15 @@ def _axis(span: tuple[int, int], *, columns: int, glyphs: Glyphs) -> Text:
     step = next((tick for tick in TICKS if tick * columns >= COLUMNS_PER_TICK * total), TICKS[-1])
     line = ""
     for offset in range(0, total, step):
-        column = offset * columns // total
+        column = _column(start + offset, span=span, columns=columns)
         label = glyphs.tick + (describe(Duration(offset)) if offset else "0")
         if column >= len(line) and column + len(label) <= columns:
             line = line.ljust(column) + label + " "
     return Text(line.rstrip(), style="bright_black")
 
 
-def _bars(lane: Lane, *, span: tuple[int, int], columns: int, glyphs: Glyphs) -> Text:
-    cells: list[tuple[str, Mark] | None] = [None] * columns
+def _cells(lane: Lane, *, span: tuple[int, int], columns: int, glyphs: Glyphs) -> list[Cell]:
+    cells: list[Cell] = [None] * columns
     free = 0  # the first column behind the attempts placed so far
     placed: list[tuple[Bar, int, int]] = []
     for bar in sorted(lane.bars, key=lambda bar: (bar.start, RANKS[bar.mark])):
@@ -120,6 +125,10 @@ def _bars(lane: Lane, *, span: tuple[int, int], columns: int, glyphs: Glyphs) ->
         for column in range(first, behind):
             is_last = column == behind - 1
             cells[column] = (cap if is_last else fill, bar.mark)
+    return cells
+
+
+def _joined(cells: Sequence[Cell]) -> Text:
     line = Text()
     for cell in cells:
         if cell is None:
@@ -130,14 +139,16 @@ def _bars(lane: Lane, *, span: tuple[int, int], columns: int, glyphs: Glyphs) ->
 
 
 def _columns(bar: Bar, *, span: tuple[int, int], columns: int) -> tuple[int, int]:
-    """First column and the one behind the last; waits may vanish between two columns, work never does."""
+    """The first column of a bar and the one behind its last: one that ends where another begins touches it."""
+    first = min(_column(bar.start, span=span, columns=columns), columns - 1)
+    return first, max(_column(bar.end, span=span, columns=columns), first + 1)
+
+
+def _column(instant: int, *, span: tuple[int, int], columns: int) -> int:
+    """The nearest boundary between two columns, from 0 to `columns`."""
     start, end = span
-    first = (min(max(bar.start, start), end) - start) * columns // (end - start)
-    behind = -((start - min(max(bar.end, start), end)) * columns // (end - start))  # rounded up
-    first = min(first, columns - 1)
-    if bar.mark in WAITS and bar.end <= start:
-        return first, first  # before the axis begins
-    return first, min(max(behind, first + 1), columns)
+    inside = min(max(instant, start), end) - start
+    return (2 * inside * columns + end - start) // (2 * (end - start))
 
 
 def _glyphs(mark: Mark, glyphs: Glyphs) -> tuple[str, str]:
@@ -163,8 +174,7 @@ def _sign(sign: str, glyphs: Glyphs) -> tuple[str, str]:
     return status_glyph(status, glyphs=glyphs), STATUS_STYLES[status]
 
 
-def _legend(lanes: Sequence[Lane], glyphs: Glyphs) -> Text:
-    used = {bar.mark for lane in lanes for bar in lane.bars}
+def _legend(used: set[Mark], glyphs: Glyphs) -> Text:
     line = Text("   ")
     for mark, meaning in MEANINGS.items():
         if mark in used:

@@ -35,12 +35,12 @@ def summary(failure: Failure) -> str:
 def in_short(run: Run, *, failure: Failure | None, now: Instant) -> str:
     """What a run waits for, or how it failed, as a cell of a table."""
     due_at = run.available_at
+    if due_at is not None and due_at <= now and run.status is not RunStatus.RUNNING:
+        return f"for a worker, {between(due_at, now)}"
     match run.status:
         case RunStatus.SLEEPING if due_at is not None:
-            return f"sleeps, {between(now, due_at)} left" if due_at > now else "has slept, for a worker"
+            return f"sleeps, {between(now, due_at)} left"
         case RunStatus.PENDING if due_at is not None:
-            if due_at <= now:
-                return f"for a worker, {between(due_at, now)}"
             return f"{'retry' if run.attempts else 'starts'} in {between(now, due_at)}"
         case RunStatus.RUNNING if due_at is not None and run.worker is not None:
             if due_at <= now:
@@ -61,12 +61,7 @@ def why_not_running(view: RunView, *, steps: Sequence[Step], workers: Sequence[W
     if run.status.is_terminal:
         return ""
     if run.status is RunStatus.PAUSED:
-        reason = f"held for a person: {escape(' '.join(view.failure.message.split()))}" if view.failure else "paused"
-        return (
-            f"It is {reason} Then: windlass resume {run.id}"
-            if view.failure
-            else f"It is paused. Let it go on: windlass resume {run.id}"
-        )
+        return _paused(view)
     if run.status is RunStatus.WAITING or due_at is None:
         return "It waits for what it needs, or for an event without a deadline."
     if run.status is RunStatus.RUNNING:
@@ -94,12 +89,20 @@ def is_live(worker: Worker, *, now: Instant) -> bool:
     return worker.stopped_at is None and now - worker.seen_at <= LIVE_FOR
 
 
+def _paused(view: RunView) -> str:
+    advice = f"windlass resume {view.run.id}"
+    if view.failure is None:
+        return f"It is paused. Let it go on: {advice}"
+    reason = escape(" ".join(view.failure.message.split()))
+    return reason if advice in reason else f"It is held for a person: {reason} Then: {advice}"
+
+
 def _held(run: Run, workers: Sequence[Worker], *, due_at: Instant, now: Instant) -> str:
     holder = next((worker for worker in workers if worker.id == run.worker), None)
     who = f"{run.worker} on {escape(holder.host)} (pid {holder.pid})" if holder else f"{run.worker}"
     if due_at <= now:
         return f"The claim of {who} ran out {between(due_at, now)} ago; the next worker that serves it takes it over."
-    until = f"until {moment(due_at, now=now)}, {between(now, due_at)} left"
+    until = f"until {moment(due_at, now=now)} ({between(now, due_at)} left)"
     if holder is None:
         return f"It is held {until} by {who}, which has stopped; then another worker takes it over."
     if not is_live(holder, now=now):
@@ -111,7 +114,7 @@ def _held(run: Run, workers: Sequence[Worker], *, due_at: Instant, now: Instant)
 def _unclaimed(run: Run, workers: Sequence[Worker], *, due_at: Instant, now: Instant) -> str:
     wanted = Served(run.queue, run.name, run.version)
     able = [worker for worker in workers if is_live(worker, now=now) and wanted in worker.served]
-    since = f"It could run since {between(due_at, now)}"
+    since = f"It has been due for {between(due_at, now)}"
     if able:
         active, slots = sum(worker.active for worker in able), sum(worker.slots for worker in able)
         count = "1 live worker serves" if len(able) == 1 else f"{len(able)} live workers serve"

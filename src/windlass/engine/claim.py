@@ -73,7 +73,7 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             limit=command.limit,
             worker=command.worker,
             poll=command.poll,
-            visibility_for=command.visibility_for,
+            claim_for=command.claim_for,
         )
         # A second statement on purpose: the claim's own would read history as of before its lock.
         seen = [row.run.id for row in rows if row.run.attempts > 1]
@@ -144,7 +144,7 @@ def _claimed(row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, no
         key=row.start_key,
         input=row.input,
         started_at=run.started_at or now,
-        visibility_for=command.visibility_for,
+        visibility_for=command.claim_for(run.name),
         history=tuple(step_rules.record(step, now=now) for step in history),
     )
 

@@ -143,7 +143,7 @@ class StartRuns:
             at=command.at,
             worker=offered.worker if offered else None,
             poll=offered.poll if offered else 0,
-            claim_for=offered.visibility_for if offered else Duration(0),
+            claim_for=offered.claim_for(command.name) if offered else Duration(0),
         )
 
     def _new_key(self, item: Request) -> NewKey:
@@ -171,7 +171,7 @@ class StartRuns:
             key=item.command.key,
             input=item.command.input,
             started_at=at,
-            visibility_for=item.offer.command.visibility_for,
+            visibility_for=item.offer.command.claim_for(item.command.name),
         )
 
 

@@ -58,7 +58,12 @@ class ClaimRuns(Struct, frozen=True, kw_only=True):
     served: tuple[Served, ...]
     limit: int
     visibility_for: Duration
+    visibilities: dict[str, Duration] = {}  # by workflow, where one has its own
     wait_for: Duration  # how long to wait for work before answering with none
+
+    def claim_for(self, name: str) -> Duration:
+        """How long a claim on a run of this workflow lasts."""
+        return self.visibilities.get(name, self.visibility_for)
 
 
 class ClaimedRun(Struct, frozen=True, kw_only=True):
@@ -77,7 +82,7 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
 
 
 class BeginStep(Struct, frozen=True, kw_only=True):
-    """A body was entered (an observation), or a wait begins (`due_for` is set)."""
+    """A body was entered: an observation."""
 
     namespace: str
     run_id: RunId
@@ -87,7 +92,6 @@ class BeginStep(Struct, frozen=True, kw_only=True):
     attempt: int
     failures: int
     input_hash: bytes
-    due_for: Duration | None = None
 
 
 class WaitStep(Struct, frozen=True, kw_only=True):

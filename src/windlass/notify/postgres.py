@@ -34,6 +34,7 @@ class PostgresListener:
         self._on_topic: Callable[[str], None] = lambda topic: None
         self._pending: dict[str, None] = {}  # a set that keeps its order: one topic waits once
         self._has_news = asyncio.Event()  # something to send, or a connection that is gone
+        self._session: asyncpg.Connection[Any] | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def open(self, on_topic: Callable[[str], None]) -> None:
@@ -42,11 +43,11 @@ class PostgresListener:
             raise NotAllowed("The listener is open already.")
         self._on_topic = on_topic
         try:
-            session = await self._connect()
+            self._session = await self._connect()
         except (*_LOST, ValueError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise StoreRefused(f"PostgreSQL cannot be listened to: {reason}") from None
-        self._task = asyncio.create_task(self._stay(session), name="windlass-listener")
+        self._task = asyncio.create_task(self._stay(self._session), name="windlass-listener")
 
     def send(self, topic: str) -> None:
         """Wake whoever listens for the topic, soon. Never blocks; what is still unsent is not sent twice."""
@@ -62,24 +63,23 @@ class PostgresListener:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        if self._session is not None:
+            self._session.terminate()
 
     async def _stay(self, session: asyncpg.Connection[Any]) -> None:
-        try:
-            while True:
-                with suppress(*_LOST):
-                    await self._serve(session)
-                session.terminate()
-                session = await self._reconnect()
-                self._on_topic(EVERYTHING)
-        finally:
+        while True:
+            with suppress(*_LOST):
+                await self._serve(session)
             session.terminate()
+            session = self._session = await self._reconnect()
+            self._on_topic(EVERYTHING)
 
     async def _serve(self, session: asyncpg.Connection[Any]) -> None:
         """Send what gathers until the connection is lost."""
         while not session.is_closed():
             topics = list(self._pending)
             if topics:
-                await session.execute("select pg_notify($1, topic) from unnest($2::text[]) as topic", CHANNEL, topics)
+                await session.executemany("select pg_notify($1, $2)", [(CHANNEL, topic) for topic in topics])
                 for topic in topics:
                     self._pending.pop(topic, None)
                 continue

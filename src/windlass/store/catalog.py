@@ -30,15 +30,15 @@ STEP = (
     "s.output, s.failure, s.due_at, s.started_at, s.finished_at"
 )
 # The lanes in use among those served: from each priority hop to the next lower one along the claim index.
-LANES = """lanes (queue, name, version, priority) as (
-    select s.value ->> 0, s.value ->> 1, s.value ->> 2,
+LANES = """lanes (queue, name, version, claim_for, priority) as (
+    select s.value ->> 0, s.value ->> 1, s.value ->> 2, cast(s.value ->> 3 as bigint),
            (select r.priority from runs r
              where r.namespace = :namespace and r.queue = s.value ->> 0 and r.name = s.value ->> 1
                and r.version = s.value ->> 2 and r.available_at is not null
              order by r.priority desc limit 1)
       from {elements:served} as s
     union all
-    select l.queue, l.name, l.version,
+    select l.queue, l.name, l.version, l.claim_for,
            (select r.priority from runs r
              where r.namespace = :namespace and r.queue = l.queue and r.name = l.name
                and r.version = l.version and r.available_at is not null and r.priority < l.priority

@@ -6,7 +6,10 @@ Each function takes evidence and answers with complaints, none if all is well.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
 
+from windlass.codec import Codec
 from windlass.model.run import LogEntry, RunStatus
 from windlass.testing.evidence import Evidence, Snapshot
 from windlass.testing.journal import Event, Line
@@ -14,18 +17,16 @@ from windlass.testing.journalled_work import CLAIM_LOST, OK
 
 Holding = tuple[str, int]  # run id and token
 WORKER = "worker"  # who writes, if it is not the test by hand
+DELAYED = "delayed"  # a start that asked for a later time
+
+_codec = Codec()
 
 
 def tokens_only_grow(evidence: Evidence) -> list[str]:
     """I-17: every claim has a token of its own, greater than all before it; one at most is alive."""
-    found = []
+    found: list[str] = []
     for snapshot in evidence.snapshots:
-        for run in snapshot.runs.values():
-            claims = len(snapshot.claims.get(run.id, []))
-            if run.token != claims:
-                found.append(f"{run.id}: token {run.token} after {claims} claims")
-            if (run.status is RunStatus.RUNNING) != (run.worker is not None):
-                found.append(f"{run.id}: {run.status}, held by {run.worker}")
+        found += _wrong_tokens(snapshot)
     for before, after in evidence.pairs:
         for run in before.runs.values():
             if run.id in after.runs and after.runs[run.id].token < run.token:
@@ -97,7 +98,7 @@ def claims_end_by_the_stores_clock(evidence: Evidence) -> list[str]:
     """I-21: nobody takes a claim over before its end, as the store's clock tells it."""
     found = []
     for run_id, entries in evidence.last.histories.items():
-        for earlier, later in zip(entries, entries[1:], strict=False):
+        for earlier, later in pairwise(entries):
             if later.at < earlier.at:
                 found.append(f"{run_id}: its log goes back in time")
     for before, after in evidence.pairs:
@@ -114,7 +115,12 @@ def claims_end_by_the_stores_clock(evidence: Evidence) -> list[str]:
 def claims_go_by_priority(evidence: Evidence) -> list[str]:
     """I-23: among runs of a queue that are due, the more urgent is claimed no later than the less urgent."""
     last = evidence.last
-    first = {run_id: claims[0] for run_id, claims in last.claims.items() if claims and claims[0].cause == "claim"}
+    delayed = {tuple(line.value) for line in evidence.of(Event.ASKED) if line.outcome == DELAYED}
+    first = {
+        run_id: claims[0]
+        for run_id, claims in last.claims.items()
+        if claims and claims[0].cause == "claim" and _codec.decode(last.payloads[run_id].input) not in delayed
+    }
     found = []
     for run_id, claim in first.items():
         for other_id, other in first.items():
@@ -122,7 +128,7 @@ def claims_go_by_priority(evidence: Evidence) -> list[str]:
             if (run.queue, run.name) != (rival.queue, rival.name) or rival.priority <= run.priority:
                 continue
             rival_started = last.histories[other_id][0]
-            if rival_started.seq < last.histories[run_id][0].seq and claim.at < other.at:
+            if rival_started.seq < claim.seq < other.seq:
                 found.append(f"{other_id}: waited while {run_id} of lower priority was claimed")
     return found
 
@@ -139,19 +145,24 @@ def graceful_stops_leave_nothing_behind(evidence: Evidence) -> list[str]:
     stopped = {line.who: line for line in evidence.of(Event.STOPPED)}
     for snapshot in evidence.snapshots:
         for run in snapshot.runs.values():
-            line = stopped.get(run.worker or "")
-            if line is not None and line.life <= snapshot.life:
+            goodbye = stopped.get(run.worker or "")
+            if goodbye is not None and goodbye.life <= snapshot.life:
                 found.append(f"{run.id}: still held by {run.worker}, which has stopped")
             entries = snapshot.histories.get(run.id, [])
             if entries and entries[-1].cause == "release" and run.available_at != entries[-1].at:
                 found.append(f"{run.id}: released at {entries[-1].at}, claimable only at {run.available_at}")
-            if any(entry.cause == "recover" and before.cause == "release" for before, entry in _neighbours(entries)):
+            if any(entry.cause == "recover" and before.cause == "release" for before, entry in pairwise(entries)):
                 found.append(f"{run.id}: a release was counted as a crash")
     return found
 
 
-def _neighbours(entries: list[LogEntry]) -> list[tuple[LogEntry, LogEntry]]:
-    return list(zip(entries, entries[1:], strict=False))
+def _wrong_tokens(snapshot: Snapshot) -> Iterator[str]:
+    for run in snapshot.runs.values():
+        claims = len(snapshot.claims.get(run.id, []))
+        if run.token != claims:
+            yield f"{run.id}: token {run.token} after {claims} claims"
+        if (run.status is RunStatus.RUNNING) != (run.worker is not None):
+            yield f"{run.id}: {run.status}, held by {run.worker}"
 
 
 def _given_back(run_id: str, token: int, snapshot: Snapshot) -> list[LogEntry]:
@@ -170,6 +181,6 @@ def _too_early(evidence: Evidence) -> list[str]:
     return [
         f"{run_id}: recovered {later.at - earlier.at} µs after it was claimed"
         for run_id, entries in evidence.last.histories.items()
-        for earlier, later in _neighbours(entries)
+        for earlier, later in pairwise(entries)
         if later.cause == "recover" and later.at - earlier.at < evidence.visibility_for
     ]

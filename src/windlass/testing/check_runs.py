@@ -53,7 +53,7 @@ def terminal_is_absorbing(evidence: Evidence) -> list[str]:
 
 def statuses_form_a_path(evidence: Evidence) -> list[str]:
     """I-10: the log of a run is one path through the declared states, and ends where the run stands."""
-    found = []
+    found: list[str] = []
     for snapshot in evidence.snapshots:
         for run in snapshot.runs.values():
             found += _off_the_path(run, snapshot.histories.get(run.id, []))

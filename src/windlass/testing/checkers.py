@@ -1,6 +1,6 @@
 """Which invariants are checked, by which function; and what two databases must agree on.
 
-    judge(evidence)      every complaint of every checker, each under its number: an empty list is the pass condition
+`judge(evidence)` is every complaint of every checker, each under its number: an empty list is the pass condition.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Killable(Protocol):
 class Faults:
     """Hooks that note every point and, at the one asked for, kill the store they are armed with.
 
-    Points are counted from `arm` on. `on_crash` is called at the moment of death, on whichever thread it happens, before
-    the store goes down: it is for what stands outside the process that dies, such as the test itself.
+    Points are counted from `arm` on. `on_crash` is called at the moment of death, on whichever thread it happens,
+    before the store goes down: it is for what stands outside the process that dies, such as the test itself.
     """
 
     def __init__(self, *, crash_at: int | None = None, on_crash: Callable[[Point], None] | None = None) -> None:
@@ -81,7 +81,7 @@ class Faults:
 
 
 class Traffic:
-    """How many calls of a store have not been answered yet: with none, and an idle loop, nothing can happen any more."""
+    """How many calls of a store are not answered yet: with none, and an idle loop, nothing can happen any more."""
 
     def __init__(self, store: Any) -> None:
         self.in_flight = 0

@@ -23,7 +23,7 @@ from windlass.assembly import Opened
 from windlass.client.handle import Handle
 from windlass.errors import WindlassError
 from windlass.model.page import ListRuns
-from windlass.model.run import RunStatus
+from windlass.model.run import Run, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import Instant
 from windlass.runtime import seeded_rng
@@ -131,17 +131,24 @@ class Harness:
             return ", ".join(f"{execution.claimed.name} {execution.claimed.run_id}" for execution in at_work)
         if not self._has_worker:
             return ""
-        # A claim that is committed and on its way to the worker shows only in the store.
-        running = await self.opened.runs.list_runs(ListRuns(namespace="default", status=RunStatus.RUNNING, limit=1))
-        if running.runs:
-            return f"{running.runs[0].name} {running.runs[0].id}, claimed"
-        return "runs that are due" if await self._until_next_run() == 0 else ""
+        # A claim that is committed and on its way to the worker shows only in the store. One snapshot for both
+        # questions: between two reads a run that was due may become one that runs.
+        running, delay = await self._look()
+        if running:
+            return f"{running[0].name} {running[0].id}, claimed"
+        return "runs that are due" if delay == 0 else ""
 
     async def _until_next_run(self) -> int | None:
+        return (await self._look())[1]
+
+    async def _look(self) -> tuple[list[Run], int | None]:
+        """A run that is claimed, if there is one, and how long until the next one is due."""
         served = self.app._registry.served(self._queues)
+        claimed = ListRuns(namespace="default", status=RunStatus.RUNNING, limit=1)
 
-        async def look(tx: Tx) -> tuple[Instant | None, Instant]:
-            return await tx.runs.next_due(namespace="default", served=served), await tx.now()
+        async def look(tx: Tx) -> tuple[list[Run], Instant | None, Instant]:
+            due_at = await tx.runs.next_due(namespace="default", served=served)
+            return await tx.runs.list(claimed), due_at, await tx.now()
 
-        due_at, now = await self.opened.engine.parts.store.read("next_due", look)
-        return None if due_at is None else max(0, due_at - now)
+        running, due_at, now = await self.opened.engine.parts.store.read("next_due", look)
+        return running, None if due_at is None else max(0, due_at - now)

@@ -1,4 +1,4 @@
-"""What really happened, written down outside the engine: who entered which body, what was acknowledged, what was refused.
+"""What really happened, written down outside the engine: bodies entered and left, acknowledgements, refusals.
 
 An append-only file, one JSON line per event, on disk before the event goes on. The engine never reads it; checkers hold
 it against the database. A life that has ended writes nothing more: the dead do not keep journals.

@@ -70,7 +70,8 @@ class JournalledWork:
         return self._submitted("complete_step", command, self._work.complete_step, renew_for=command.renew_for)
 
     async def suspend_run(self, command: Suspend) -> Suspended:
-        return await self._awaited("suspend_run", command, self._work.suspend_run)
+        suspended: Suspended = await self._awaited("suspend_run", command, self._work.suspend_run)
+        return suspended
 
     def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
         return self._submitted("finish_run", command, self._work.finish_run)

@@ -330,6 +330,8 @@ class Execution:
 
     def _finish(self, root: asyncio.Task[Any]) -> None:
         if self._unread:
+            if not root.cancelled():
+                root.exception()  # seen: the disagreement explains it
             self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
         elif root.cancelled():
             self.ending.end(

@@ -195,6 +195,11 @@ class Worker:
                 served=served,
                 limit=self._free_slots,
                 visibility_for=self._visibility_for,
+                visibilities={
+                    item.name: item.visibility_for
+                    for item in self._host.registry.workflows
+                    if item.visibility_for is not None
+                },
                 wait_for=self._poll_for,
             )
         )

@@ -98,7 +98,8 @@ def test_columns_of_the_first_answer_are_no_parameters(folder: Path) -> None:
 
     query = load("sqlite", folder=folder)["load_run"]
 
-    assert (query.parameters, query.each) == ({"limit"}, ("id", "was"))
+    assert query.parameters == {"limit"}
+    assert query.each == ("id", "was")
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from windlass.store.postgres.store import SESSION, PostgresStore
 
 MANY = 5_000
 MOMENTS = ["never", "empty", "pending", "full"]
-ONE_LANE = {"namespace": "d", "served": json.dumps([["q", "w", ""]])}
-HOT = {
-    "claim_runs": ONE_LANE | {"limit": 10, "visibility_for": 9, "worker": "wrk_1", "poll": 1},
+ONE_LANE = {"namespace": "d", "served": json.dumps([["q", "w", "", 9]])}
+HOT: dict[str, dict[str, Any]] = {
+    "claim_runs": ONE_LANE | {"limit": 10, "worker": "wrk_1", "poll": 1},
     "next_due_run": ONE_LANE,
     "outcomes_of_runs": {"namespace": "d", "ids": ["run_b1", "run_b2"]},
     "endings_of_runs": {"namespace": "d", "ids": ["run_b1"]},
@@ -38,9 +38,9 @@ HOT = {
 }
 STEP = {"key": "k", "attempt": 1, "kind": "step", "failures": 0, "input_hash": b"", "output": b"", "ran_for": 0}
 HELD = {"namespace": "d", "run_id": "run_e1", "token": 1}
-BATCHES = {
+BATCHES: dict[str, dict[str, Any]] = {
     "complete_steps": HELD | STEP | {"order": 1, "renew_for": 5},
-    "begin_steps": HELD | STEP | {"due_for": None},
+    "begin_steps": HELD | STEP,
     "finish_runs": HELD | {"status": "completed", "result_hash": b"", "output": b"", "failure": None},
 }
 

@@ -58,7 +58,7 @@ class KeyRow(Struct, frozen=True, kw_only=True):
 
 
 class CheckQueries:
-    """For doctor and for tests: `CheckQueries(tx.connection)` inside `store.read`. Whole tables, so never in a hurry."""
+    """For doctor and for tests: `CheckQueries(tx.connection)` inside `store.read`. It reads whole tables."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

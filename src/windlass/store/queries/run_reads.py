@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -70,6 +70,6 @@ class RunReads:
         return [run_from_row(row) for row in rows]
 
 
-def served_to_json(served: Sequence[Served]) -> str:
-    lanes = sorted({(item.queue, item.name, item.version) for item in served})
+def served_to_json(served: Sequence[Served], *, claim_for: Callable[[str], int] = lambda name: 0) -> str:
+    lanes = sorted({(item.queue, item.name, item.version, claim_for(item.name)) for item in served})
     return msgspec.json.encode(lanes).decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -67,17 +67,19 @@ class RunQueries(RunReads):
         limit: int,
         worker: WorkerId,
         poll: int,
-        visibility_for: Duration,
+        claim_for: Callable[[str], Duration],
     ) -> list[ClaimedRow]:
-        """Claim up to `limit` due runs of what is served, most urgent first. Safe under any number of claimers."""
+        """Claim up to `limit` due runs of what is served, most urgent first. Safe under any number of claimers.
+
+        `claim_for` says for how long, by the name of the workflow.
+        """
         rows = await self._connection.all(
             "claim_runs",
             namespace=namespace,
-            served=served_to_json(served),
+            served=served_to_json(served, claim_for=claim_for),
             limit=limit,
             worker=worker,
             poll=poll,
-            visibility_for=visibility_for,
         )
         return _claimed(rows)
 

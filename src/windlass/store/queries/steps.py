@@ -42,7 +42,7 @@ class StepQueries:
         self._connection = connection
 
     async def begin(self, rows: Sequence[BeginStep]) -> Mapping[int, Instant]:
-        """Note that bodies were entered or waits begun. A missing ordinal: the claim is lost, or the step is over."""
+        """Note that bodies were entered. A missing ordinal: the claim is lost, or the step is over."""
         return await self._connection.batch("begin_steps", rows)
 
     async def complete(self, rows: Sequence[CompleteStep]) -> Mapping[int, Instant]:

@@ -22,7 +22,7 @@ values (:namespace, 'run', :id, null,
 -- each: id, was, available_at, token, attempts, recoveries, started_at
 with recursive {lanes}
 select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
-       {now} + :visibility_for as available_at, r.token + 1 as token, :worker as worker, :poll as poll,
+       {now} + l.claim_for as available_at, r.token + 1 as token, :worker as worker, :poll as poll,
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
        r.status as was, r.available_at as due_at, p.input, p.start_key

@@ -1,13 +1,12 @@
 -- name: begin_steps
--- Note that a body was entered, or that a wait begins. A wait that is known keeps its due time.
-insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, due_at, started_at)
-select :namespace, :run_id, :key, :attempt, :kind, case when :due_for is null then 'running' else 'waiting' end,
-       :token, :failures, :input_hash, {now} + :due_for, {now}
+-- Note that a body was entered.
+insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, started_at)
+select :namespace, :run_id, :key, :attempt, :kind, 'running', :token, :failures, :input_hash, {now}
  where exists (select 1 from runs r
                 where r.namespace = :namespace and r.id = :run_id and r.token = :token and r.status = 'running')
 on conflict (namespace, run_id, step_key, attempt) do update
-   set token = excluded.token, status = excluded.status, due_at = coalesce(steps.due_at, excluded.due_at)
- where steps.status in ('running', 'waiting');
+   set token = excluded.token
+ where steps.status = 'running';
 
 -- name: complete_steps
 -- Record results for ever, under the token given; a claim that runs short is renewed along the way.

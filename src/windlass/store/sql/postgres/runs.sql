@@ -48,7 +48,7 @@ with recursive t as materialized (
 ),
 {lanes},
 due as materialized (
-    select x.id
+    select x.id, l.claim_for
       from lanes l
      cross join lateral (
            select r.id, r.priority, r.available_at from runs r
@@ -60,7 +60,7 @@ due as materialized (
      limit 2 * :limit::bigint
 ),
 picked as materialized (
-    select x.*
+    select x.*, d.claim_for
       from due d
      cross join lateral (
            select {run} from runs r
@@ -71,7 +71,7 @@ picked as materialized (
 ),
 claimed as materialized (
     select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
-           (select now from t) + :visibility_for::bigint as available_at, r.token + 1 as token,
+           (select now from t) + r.claim_for as available_at, r.token + 1 as token,
            :worker::text as worker, :poll::bigint as poll, r.attempts + 1 as attempts,
            r.recoveries + case when r.status = 'running' then 1 else 0 end as recoveries,
            r.created_at, coalesce(r.started_at, (select now from t)) as started_at, r.finished_at,

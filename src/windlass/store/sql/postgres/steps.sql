@@ -6,20 +6,19 @@
 with held as materialized (
     select i.*, {now} as now
       from unnest(:namespace::text[], :run_id::text[], :key::text[], :attempt::bigint[], :kind::text[],
-                  :token::bigint[], :failures::bigint[], :input_hash::bytea[], :due_for::bigint[])
-           as i (namespace, run_id, key, attempt, kind, token, failures, input_hash, due_for)
+                  :token::bigint[], :failures::bigint[], :input_hash::bytea[])
+           as i (namespace, run_id, key, attempt, kind, token, failures, input_hash)
      cross join lateral (
            select 1 from runs r
             where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
            {for_update}) x
 )
-insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, due_at, started_at)
-select h.namespace, h.run_id, h.key, h.attempt, h.kind, case when h.due_for is null then 'running' else 'waiting' end,
-       h.token, h.failures, h.input_hash, h.now + h.due_for, h.now
+insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, started_at)
+select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'running', h.token, h.failures, h.input_hash, h.now
   from held h
 on conflict (namespace, run_id, step_key, attempt) do update
-   set token = excluded.token, status = excluded.status, due_at = coalesce(steps.due_at, excluded.due_at)
- where steps.status in ('running', 'waiting')
+   set token = excluded.token
+ where steps.status = 'running'
 returning namespace, run_id, step_key, attempt, token, started_at;
 
 -- name: complete_steps

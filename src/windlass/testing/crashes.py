@@ -1,0 +1,197 @@
+"""Is anything lost or done twice if we die *here*? Every hook point of a scenario is tried, one by one.
+
+    dry run            count the points: K
+    for k in 1 … K     fresh database ─► story, killed at k ─► what was claimed is still held, the dead write nothing
+                       ─► a new process on the same database, past the end of the claims, finishes everything
+                       ─► every checker is asked
+    pairs (k, j)       killed once more, at the j-th point of the recovery
+
+All of it in one process: a death is played by the store (`Store.kill`), which neither commits nor answers any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from windlass.model.run import RunStatus, WorkerId
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.settings import Settings
+from windlass.testing.checkers import judge
+from windlass.testing.clock import FakeClock
+from windlass.testing.evidence import Evidence, Snapshot
+from windlass.testing.faults import Faults, Moment, Point
+from windlass.testing.journal import Event, Journal, read_journal
+from windlass.testing.life import Drive, Life, lost_starts
+
+VISIBILITY = Duration(30 * SECOND)
+SETTINGS = Settings(visibility_for=VISIBILITY, poll_for=Duration(5 * SECOND), grace_for=Duration(6 * SECOND))
+NOTICED_AFTER = SECOND  # between a death and the next process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A story about one feature: what is declared, and what happens to it."""
+
+    name: str
+    declare: Callable[[Life], None]
+    drive: Drive
+    settings: Settings = SETTINGS
+    retry_limits: Mapping[str, int] = field(default_factory=dict)
+
+
+class Place(Protocol):
+    """Where a story takes place: an empty database, and a way to look at it from outside."""
+
+    url: str
+    folder: Path
+
+    def look(self, *, at: int, life: int) -> Snapshot: ...
+
+
+@dataclass(kw_only=True)
+class Case:
+    """What came of one story."""
+
+    points: list[list[Point]] = field(default_factory=list)  # of each life
+    crashes: list[Point] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    evidence: Evidence
+    lasted_for: int = 0  # of the last life
+
+
+def play(
+    scenario: Scenario,
+    place: Place,
+    *,
+    crash_at: Sequence[int] = (),
+    bound_for: int | None = None,
+    has_wakeups: bool = True,
+) -> Case:
+    """Tell the story, dying once for each number in `crash_at`, then finish it and judge."""
+    journal = Journal(place.folder / "journal")
+    now, healed_at = FakeClock().now(), None
+    case = Case(evidence=Evidence(snapshots=()))
+    snapshots: list[Snapshot] = []
+    holders: set[WorkerId] = set()
+    try:
+        for number, k in enumerate([*crash_at, None]):
+            clock = FakeClock(start_at=now)
+            drive = scenario.drive if number == 0 else _recover
+            died = _live(scenario, place, journal, clock, drive=drive, crash_at=k, has_wakeups=has_wakeups)
+            case.points.append(died.points)
+            snapshots.append(place.look(at=clock.now(), life=journal.life))
+            case.lasted_for = clock.now() - now
+            case.complaints += died.complaints
+            holders |= died.holders
+            if died.point is not None:
+                case.complaints += _not_held(died.point, holders, snapshots[-1])
+            else:
+                if k is not None:
+                    case.complaints.append(f"point {k} of life {number + 1} was never reached")
+                break
+            case.crashes.append(died.point)
+            now = clock.now() + NOTICED_AFTER
+            healed_at = Instant(now)
+    finally:
+        journal.close()
+    case.evidence = Evidence(
+        snapshots=tuple(snapshots),
+        lines=read_journal(journal.path),
+        visibility_for=scenario.settings.visibility_for,
+        poll_for=scenario.settings.poll_for,
+        max_recoveries=scenario.settings.max_recoveries,
+        retry_limits=scenario.retry_limits,
+        healed_at=None if bound_for is None else healed_at,
+        bound_for=Duration(bound_for or 0),
+    )
+    case.complaints += judge(case.evidence)
+    return case
+
+
+@dataclass(kw_only=True)
+class Died:
+    """How a life ended: at a point, or in order."""
+
+    point: Point | None
+    points: list[Point]
+    holders: set[WorkerId]
+    complaints: list[str] = field(default_factory=list)
+
+
+def _live(
+    scenario: Scenario,
+    place: Place,
+    journal: Journal,
+    clock: FakeClock,
+    *,
+    drive: Drive,
+    crash_at: int | None,
+    has_wakeups: bool,
+) -> Died:
+    """Play one process on a loop of its own. If it dies, its loop is left as it stands, looked at, and taken away."""
+    journal.begin_life(clock)
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        dead = asyncio.Event()
+
+        def on_crash(point: Point) -> None:
+            journal.write(Event.CRASHED, what=str(point))
+            journal.end_life()
+            loop.call_soon_threadsafe(dead.set)
+
+        faults = Faults(crash_at=crash_at, on_crash=on_crash)
+        life = Life(place.url, journal, settings=scenario.settings, clock=clock, faults=faults)
+        scenario.declare(life)
+        runner.run(_until_dead(life, drive, dead, has_wakeups=has_wakeups))
+        died = Died(point=faults.crashed, points=faults.points, holders=life.holders)
+        if faults.crashed is None:
+            journal.end_life()
+            return died
+        at_death = place.look(at=clock.now(), life=journal.life)
+        runner.run(life.abandon())
+        if place.look(at=clock.now(), life=journal.life) != at_death:
+            died.complaints.append(f"{faults.crashed}: the dead wrote something")
+    return died
+
+
+async def _until_dead(life: Life, drive: Drive, dead: asyncio.Event, *, has_wakeups: bool) -> None:
+    async def tell() -> None:
+        await life.open(has_wakeups=has_wakeups)
+        await drive(life)
+        await life.finish()
+
+    story, death = asyncio.create_task(tell()), asyncio.create_task(dead.wait())
+    await asyncio.wait([story, death], return_when=asyncio.FIRST_COMPLETED)
+    if not dead.is_set():
+        death.cancel()
+        await story
+
+
+async def _recover(life: Life) -> None:
+    """A new process: it waits for what the dead one still holds, and clients ask again where they got no answer."""
+    await life.hire()
+    await life.settle()
+    await life.ask_again(lost_starts(read_journal(life.journal.path)))
+
+
+def _not_held(point: Point, holders: set[WorkerId], snapshot: Snapshot) -> list[str]:
+    """A process that is killed releases nothing: what it had claimed is running, under its name and its token."""
+    claimed = [run for run in snapshot.runs.values() if snapshot.histories[run.id][-1].to_status == RunStatus.RUNNING]
+    found = [
+        f"{point}: {run.id} was claimed, and is not held by the dead worker any more"
+        for run in claimed
+        if run.status is not RunStatus.RUNNING
+        or run.worker not in holders
+        or run.token != len(snapshot.claims[run.id])
+        or run.available_at is None
+    ]
+    is_claim = point.moment is Moment.AFTER_COMMIT and point.transaction == "claim_runs"
+    # A claim that finds a crash loop ends the run in the same transaction, and holds nothing.
+    has_ended = any(entry.cause == "finish" for entry in snapshot.log[-1:])
+    if is_claim and not claimed and not has_ended:
+        found.append(f"{point}: nothing is held after a claim")
+    return found

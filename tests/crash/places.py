@@ -1,0 +1,149 @@
+"""Where a crash story takes place: an empty database that costs little, and a look at it from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import asyncpg
+
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.clock import FakeClock
+from windlass.testing.evidence import Snapshot, observe, take_snapshot
+
+CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
+
+
+class OpenPlace(Protocol):
+    """A database of which every case gets an empty one."""
+
+    name: str
+
+    def fresh(self) -> Place: ...
+
+
+class Place:
+    """One case: a folder for its journal, a URL, and how to look at the database."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder = url, folder
+
+    def look(self, *, at: int, life: int) -> Snapshot:
+        raise NotImplementedError
+
+
+class SqlitePlaces:
+    """A copy of an empty file for each case."""
+
+    name = "sqlite"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runner = asyncio.Runner()
+        self._template = folder / "template.db"
+        self._runner.run(self._make_template())
+
+    def fresh(self) -> Place:
+        return SqlitePlace(_emptied(self._folder / "case"), self._runner, template=self._template)
+
+    def close(self) -> None:
+        self._runner.close()
+
+    async def _make_template(self) -> None:
+        store = SqliteStore(str(self._template), clock=FakeClock())
+        await store.open()
+        await store.close()
+
+
+class SqlitePlace(Place):
+    def __init__(self, folder: Path, runner: asyncio.Runner, *, template: Path) -> None:
+        self._path, self._runner = folder / "windlass.db", runner
+        shutil.copy(template, self._path)
+        super().__init__(str(self._path), folder)
+
+    def look(self, *, at: int, life: int) -> Snapshot:
+        """Look at a copy: opening the file itself would tidy up the journal that a dead process left behind."""
+        copy = _emptied(self.folder / "copy") / "windlass.db"
+        for suffix in ("", "-wal"):
+            source = self._path.with_name(self._path.name + suffix)
+            if source.exists():
+                shutil.copy(source, copy.with_name(copy.name + suffix))
+
+        async def opened() -> SqliteStore:
+            store = SqliteStore(str(copy), clock=FakeClock())
+            await store.open()
+            return store
+
+        return observe(self._runner, opened, at=at, life=life)
+
+
+class PostgresPlaces:
+    """One database, emptied for each case: that is ten times cheaper than a new one."""
+
+    name = "postgresql"
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url, self._folder = url, folder
+        self._runner = asyncio.Runner()
+        self._store = PostgresStore(url, clock=FakeClock())
+        self._runner.run(self._store.open())
+
+    def fresh(self) -> Place:
+        self._runner.run(self._clear())
+        return PostgresPlace(self._url, _emptied(self._folder / "case"), self._runner, store=self._store)
+
+    def close(self) -> None:
+        self._runner.run(self._store.close())
+        self._runner.close()
+
+    async def _clear(self) -> None:
+        connection = await asyncpg.connect(self._url, ssl=False)
+        try:
+            await connection.execute(CLEAR)
+        finally:
+            await connection.close()
+
+
+class PostgresPlace(Place):
+    def __init__(self, url: str, folder: Path, runner: asyncio.Runner, *, store: PostgresStore) -> None:
+        super().__init__(url, folder)
+        self._runner, self._store = runner, store
+
+    def look(self, *, at: int, life: int) -> Snapshot:
+        """Look until two looks agree: a statement on its way when its sender died may still be carried out."""
+        before = self._look(at, life)
+        while (after := self._look(at, life)) != before:
+            before = after
+        return after
+
+    def _look(self, at: int, life: int) -> Snapshot:
+        return self._runner.run(take_snapshot(self._store, at=at, life=life))
+
+
+@contextmanager
+def sqlite_places(folder: Path) -> Iterator[SqlitePlaces]:
+    places = SqlitePlaces(folder)
+    try:
+        yield places
+    finally:
+        places.close()
+
+
+@contextmanager
+def postgres_places(url: str, folder: Path) -> Iterator[PostgresPlaces]:
+    places = PostgresPlaces(url, folder)
+    try:
+        yield places
+    finally:
+        places.close()
+
+
+def _emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

@@ -32,9 +32,7 @@ SCENARIOS: list[Scenario] = []
 Declare = Callable[[Life], None]
 
 
-def scenario(
-    declare: Declare, *, max_recoveries: int = 10, retry_limits: dict[str, int] | None = None
-) -> Callable[[Drive], Drive]:
+def scenario(declare: Declare, *, max_recoveries: int = 10, **options: Any) -> Callable[[Drive], Drive]:
     """Make a scenario of a drive, under the drive's name."""
 
     def add(drive: Drive) -> Drive:
@@ -44,7 +42,7 @@ def scenario(
                 declare=declare,
                 drive=drive,
                 settings=msgspec.structs.replace(SETTINGS, max_recoveries=max_recoveries),
-                retry_limits=retry_limits or {},
+                **options,
             )
         )
         return drive
@@ -194,7 +192,7 @@ async def renewal_on_the_way(life: Life) -> None:
     await life.advance("21s")
 
 
-@scenario(declare_slow)
+@scenario(declare_slow, claims_last_for=Duration(120 * SECOND))
 async def renewal_before_a_long_body(life: Life) -> None:
     await life.start(life.memory["long"], 60)
     await life.hire()

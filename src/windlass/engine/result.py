@@ -8,7 +8,7 @@ import contextvars
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
 from windlass.model.commands import Outcome
-from windlass.model.run import RunId
+from windlass.model.run import RunId, RunStatus
 from windlass.model.time import Duration
 from windlass.notify.local import ended_topic, run_topic
 from windlass.store.base import Tx
@@ -28,11 +28,11 @@ class Results:
             while True:
                 subscription.clear()
                 outcome = await self._look(namespace, run_id)
-                if outcome is not None:
-                    return outcome
+                if outcome is None:
+                    raise NotFound("run", run_id)
                 left = longest if deadline is None else deadline - clock.monotonic()
-                if left <= 0:
-                    return await self._standing(namespace, run_id)
+                if outcome.status.is_terminal or outcome.status is RunStatus.PAUSED or left <= 0:
+                    return outcome
                 await subscription.wait(clock, min(left, longest))
 
     async def _look(self, namespace: str, run_id: RunId) -> Outcome | None:
@@ -71,9 +71,3 @@ class Results:
             return found
 
         return await self._parts.store.read("outcomes", read, single=True)
-
-    async def _standing(self, namespace: str, run_id: RunId) -> Outcome:
-        run = await self._parts.store.read("load_run", lambda tx: tx.runs.load(namespace, id=run_id), single=True)
-        if run is None:
-            raise NotFound("run", run_id)
-        return Outcome(status=run.status)

@@ -12,6 +12,7 @@ All of it in one process: a death is played by the store (`Store.kill`), which n
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,11 @@ class Scenario:
     drive: Drive
     settings: Settings = SETTINGS
     retry_limits: Mapping[str, int] = field(default_factory=dict)
+    claims_last_for: Duration = VISIBILITY  # the longest of them
+
+    def bound_for(self, story_for: int) -> Duration:
+        """Within what time everything must be over once faults have ended, if the story itself takes that long."""
+        return Duration(story_for + self.claims_last_for + 2 * self.settings.poll_for + NOTICED_AFTER)
 
 
 class Place(Protocol):
@@ -83,7 +89,7 @@ def play(
             drive = scenario.drive if number == 0 else _recover
             died = _live(scenario, place, journal, clock, drive=drive, crash_at=k, has_wakeups=has_wakeups)
             case.points.append(died.points)
-            snapshots.append(place.look(at=clock.now(), life=journal.life))
+            snapshots.append(died.left)
             case.lasted_for = clock.now() - now
             case.complaints += died.complaints
             holders |= died.holders
@@ -119,6 +125,7 @@ class Died:
     point: Point | None
     points: list[Point]
     holders: set[WorkerId]
+    left: Snapshot  # what it left behind
     complaints: list[str] = field(default_factory=list)
 
 
@@ -147,13 +154,16 @@ def _live(
         life = Life(place.url, journal, settings=scenario.settings, clock=clock, faults=faults)
         scenario.declare(life)
         runner.run(_until_dead(life, drive, dead, has_wakeups=has_wakeups))
-        died = Died(point=faults.crashed, points=faults.points, holders=life.holders)
+        journal.end_life()
+        left = place.look(at=clock.now(), life=journal.life)
+        died = Died(point=faults.crashed, points=faults.points, holders=life.holders, left=left)
         if faults.crashed is None:
-            journal.end_life()
             return died
-        at_death = place.look(at=clock.now(), life=journal.life)
-        runner.run(life.abandon())
-        if place.look(at=clock.now(), life=journal.life) != at_death:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
+            runner.run(life.abandon())  # tasks that had not begun yet never will
+        left = place.look(at=clock.now(), life=journal.life)
+        if left != died.left:
             died.complaints.append(f"{faults.crashed}: the dead wrote something")
     return died
 

@@ -117,6 +117,7 @@ class Life:
         (worker,) = set(self.app._workers) - known
         self.workers.append(worker)
         self._jobs[worker] = (leave, task)
+        await self.settle()
         return worker
 
     async def dismiss(self, worker: Worker) -> None:
@@ -167,8 +168,9 @@ class Life:
         ready: Any = getattr(loop, "_ready")  # noqa: B009 - what the loop is about to run; it has no public name
         deadline, quiet = loop.time() + PATIENCE, 0
         while quiet < QUIET_TURNS:
-            await asyncio.sleep(LOOK_EVERY if self._traffic.in_flight else 0)
-            quiet = 0 if ready or self._traffic.in_flight else quiet + 1
+            is_waiting = self._traffic.in_flight > 0 or self._has_threads()
+            await asyncio.sleep(LOOK_EVERY if is_waiting else 0)
+            quiet = 0 if ready or is_waiting else quiet + 1
             if loop.time() > deadline:
                 raise Stuck(f"Not at rest after {PATIENCE:g} s: {self._traffic.in_flight} calls of the store.")
 
@@ -212,6 +214,9 @@ class Life:
             for _ in range(QUIET_TURNS):
                 await asyncio.sleep(0)
         raise Stuck("Some tasks cannot be cancelled: " + ", ".join(map(repr, living)))
+
+    def _has_threads(self) -> bool:
+        return any(execution.bodies.threads() for worker in self.workers for execution in worker.executions)
 
     def _until_next(self, runs: list[Run]) -> int:
         """To the next due time if nothing is at work; else from timer to timer."""

@@ -21,6 +21,7 @@ from tests.unit.store.given import (
     running_run,
 )
 from windlass.errors import InvalidInput
+from windlass.model.commands import Outcome
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.page import ListRuns
 from windlass.model.run import RunStatus, WorkerId
@@ -221,10 +222,11 @@ async def test_a_batch_of_endings_is_judged_row_by_row(store: Store) -> None:
     assert outcomes[three.id].failure == FAILURE
 
 
-async def test_outcomes_leave_out_what_is_not_over(store: Store) -> None:
+async def test_outcomes_say_where_a_run_stands_that_is_not_over(store: Store) -> None:
     run = await running_run(store)
 
-    assert await store.read("outcomes", lambda tx: tx.runs.outcomes(NAMESPACE, [run.id])) == {}
+    outcomes = await store.read("outcomes", lambda tx: tx.runs.outcomes(NAMESPACE, [run.id, run_id(9)]))
+    assert outcomes == {run.id: Outcome(status=RunStatus.RUNNING)}
 
 
 async def test_a_held_run_says_why_until_that_is_taken_back(store: Store) -> None:

@@ -48,7 +48,7 @@ class RunReads:
         return {row[0]: Ending(status=RUN_STATUS[row[1]], token=row[2], result_hash=row[3]) for row in rows}
 
     async def outcomes(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Outcome]:
-        """Results of those that are terminal or paused; the others are missing."""
+        """Where runs stand, with their result or failure if they have one. Unknown ids are missing."""
         rows = await self._connection.all("outcomes_of_runs", namespace=namespace, ids=ids)
         return {row[0]: outcome_from_row(row) for row in rows}
 

@@ -101,12 +101,11 @@ values (:namespace, 'run', :run_id, 'running', :status, 'finish', {now});
 select r.id, r.status, r.token, r.result_hash from {rows:runs.id:ids};
 
 -- name: outcomes_of_runs
--- Results of the runs that have one: terminal, or held for a person.
+-- Where runs stand, with the result of those that have one.
 select r.id, r.status,
        (select p.output from payloads p where p.namespace = r.namespace and p.run_id = r.id) as output,
        (select p.failure from payloads p where p.namespace = r.namespace and p.run_id = r.id) as failure
-  from {rows:runs.id:ids}
- where r.status in ('completed', 'failed', 'cancelled', 'skipped', 'paused');
+  from {rows:runs.id:ids};
 
 -- name: view_run
 -- One run with its payloads.

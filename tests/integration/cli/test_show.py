@@ -1,0 +1,313 @@
+"""Does `windlass show` find the run that is meant and tell its whole story on a page?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.integration.cli.scene import Scene, declare_order
+from windlass import Context, Retry
+from windlass.codec import Codec
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.commands import HoldRun
+from windlass.model.run import RunId
+from windlass.testing.harness import Harness
+
+
+async def one_order(harness: Harness) -> str:
+    handle = await harness.start(declare_order(harness), "7", key="order-7")
+    for _ in range(10):
+        await harness.advance("2s")
+    assert await handle.status() == "completed"
+    return handle.id
+
+
+def test_a_completed_run_is_told_on_one_page(scene: Scene) -> None:
+    run_id = scene.play(one_order)
+
+    assert scene.shown("show", run_id) == GOLDEN.format(id=run_id)
+
+
+GOLDEN = """\
+"""
+
+
+def test_a_run_is_found_by_id_by_its_beginning_and_by_key(scene: Scene) -> None:
+    run_id = scene.play(one_order)
+
+    found = [
+        scene.json("show", run_id),
+        scene.json("show", run_id[:12]),
+        scene.json("show", run_id.removeprefix("run_")[:5]),
+        scene.json("show", "--key", "order-7"),
+    ]
+
+    assert {story["id"] for story in found} == {run_id}
+
+
+def test_a_beginning_that_fits_several_runs_names_them(scene: Scene) -> None:
+    async def two(harness: Harness) -> list[str]:
+        order = declare_order(harness)
+        return [(await harness.start(order, str(number), delay="1h")).id for number in range(2)]
+
+    ids = scene.play(two)
+
+    result = scene.run("show", ids[0][:9])
+
+    assert result.exit_code == 1
+    assert all(run_id in result.stderr for run_id in ids)
+    assert scene.json("show", ids[0])["id"] == ids[0]
+
+
+@pytest.mark.parametrize(
+    ("args", "exit_code"),
+    [
+        (["run_ZZZZ"], 1),
+        (["run_ZZZZZZZZZZZZZZZZZZZZZZZZZZ"], 1),
+        (["--key", "nobody"], 1),
+        ([], 2),
+        (["run_0", "--key", "order-7"], 2),
+        (["run_"], 2),
+        (["run_0il"], 2),
+        (["run 0"], 2),
+        (["run_" + "0" * 27], 2),
+        (["--key", ""], 2),
+        (["--key", "bad\udcff"], 2),
+        (["bad\udcff"], 2),
+    ],
+)
+def test_a_run_that_is_not_there_is_one_line(scene: Scene, args: list[str], exit_code: int) -> None:
+    scene.play(one_order)
+
+    result = scene.run("show", *args)
+
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (exit_code, "", 1)
+
+
+def test_json_tells_the_same_story(scene: Scene) -> None:
+    run_id = scene.play(one_order)
+
+    story = scene.json("show", run_id)
+
+    assert (story["input"], story["output"], story["key"]) == ({"$tuple": ["7"]}, "order 7 done", "order-7")
+    assert [(step["key"], step["attempt"], step["status"]) for step in story["steps"]] == [
+        ("reserve", 1, "completed"),
+        ("charge", 1, "failed"),
+        ("charge", 2, "failed"),
+        ("charge", 3, "completed"),
+        ("sleep", 1, "completed"),
+        ("ship", 1, "completed"),
+    ]
+    assert story["steps"][0]["output"] == {"order": "7", "shelf": "B-12"}
+    assert story["steps"][0]["finished_at"] == "2026-01-01T00:00:01.000000Z"
+    assert story["steps"][1]["failure"]["message"] == "gateway timed out"
+    assert [entry["to"] for entry in story["log"]][-1] == "completed"
+
+
+def test_a_sleeping_run_says_until_when(scene: Scene) -> None:
+    async def nap(harness: Harness) -> str:
+        @harness.app.workflow
+        async def nap(ctx: Context) -> None:
+            await ctx.sleep("3m")
+
+        handle = await harness.start(nap)
+        await harness.advance("30s")
+        return handle.id
+
+    shown = scene.shown("show", scene.play(nap))
+
+    assert "☾ sleeping  nap()" in shown
+    assert "It sleeps and holds no worker; it goes on at 00:03:00 UTC, in 2 min 30 s." in shown
+    assert "2 min 30 s left" in shown
+
+
+def test_a_run_between_two_attempts_says_when_and_after_what(scene: Scene) -> None:
+    async def retry(harness: Harness) -> str:
+        async def charge() -> None:
+            raise ConnectionError("gateway timed out")
+
+        @harness.app.workflow
+        async def pay(ctx: Context) -> None:
+            await ctx.step(charge, retry=Retry(9, initial="60s", factor=1))
+
+        handle = await harness.start(pay)
+        await harness.idle()
+        return handle.id
+
+    shown = " ".join(scene.shown("show", scene.play(retry)).split())
+
+    assert "Step charge is tried again at 00:0" in shown
+    assert "after ConnectionError: gateway timed out. " in shown
+    assert "✗ charge · attempt 1 at +0 s ConnectionError: gateway timed out" in shown
+
+
+def test_a_run_nobody_serves_says_what_to_start(scene: Scene) -> None:
+    async def unserved(harness: Harness) -> str:
+        return (await harness.start(declare_order(harness), "7", queue="slow")).id
+
+    run_id = scene.play(unserved, has_worker=False)
+    scene.clock.advance("40s")
+
+    shown = " ".join(scene.shown("show", run_id).split())
+
+    assert "It has been due for 40 s, but no live worker runs order." in shown
+    assert "windlass worker MODULE:APP --queue slow" in shown
+
+
+def test_a_failed_run_shows_its_error_and_the_end_of_the_traceback(scene: Scene) -> None:
+    async def fail(harness: Harness) -> str:
+        def ship(id: str) -> None:
+            raise KeyError(f"no stock of {id}")
+
+        @harness.app.workflow
+        async def order(ctx: Context, id: str) -> None:
+            await ctx.step(ship, id, retry=Retry(1))
+
+        handle = await harness.start(order, "7")
+        await harness.idle()
+        return handle.id
+
+    shown = scene.shown("show", scene.play(fail))
+
+    assert "✗ failed  order('7')" in shown
+    assert "\nFailed: logic, in step ship\n  KeyError: 'no stock of 7'\n" in shown
+    assert 'raise KeyError(f"no stock of {id}")' in shown
+    assert shown.count("Traceback (most recent call last)") == 0
+
+
+def test_a_paused_run_says_why_and_resume_lets_it_go_on(scene: Scene) -> None:
+    async def hold(harness: Harness) -> str:
+        order = declare_order(harness)
+        handle = await harness.start(order, "7")
+        work, run_id = harness.opened.work, RunId(handle.id)
+        (claimed,) = await harness.opened.engine.work.claim_runs(_claim_everything(harness))
+        reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message="The code changed under it.")
+        await work.hold_run(HoldRun(namespace="default", run_id=run_id, token=claimed.token, reason=reason))
+        return run_id
+
+    run_id = scene.play(hold, has_worker=False)
+
+    shown = " ".join(scene.shown("show", run_id).split())
+    assert f"It is held for a person: The code changed under it. Then: windlass resume {run_id}" in shown
+    assert "ReplayMismatch: The code changed under it." in scene.shown("runs")
+    assert scene.shown("resume", run_id[:10]) == f"{run_id} (order) goes on; it is pending.\n"
+    assert scene.json("show", run_id)["status"] == "pending"
+
+
+def _claim_everything(harness: Harness) -> Any:
+    from windlass.model.commands import ClaimRuns
+    from windlass.model.run import WorkerId
+    from windlass.model.time import SECOND, Duration
+    from windlass.model.worker import Served
+
+    return ClaimRuns(
+        namespace="default",
+        worker=WorkerId(harness.opened.ids.worker()),
+        poll=1,
+        served=(Served("default", "order"),),
+        limit=1,
+        visibility_for=Duration(60 * SECOND),
+        wait_for=Duration(0),
+    )
+
+
+def test_a_run_whose_worker_died_says_who_held_it_and_when_it_is_taken_over(scene: Scene) -> None:
+    async def die(harness: Harness) -> str:
+        handle = await harness.start(declare_order(harness), "7")
+        await harness.opened.work.claim_runs(_claim_everything(harness))
+        return handle.id
+
+    run_id = scene.play(die, has_worker=False)
+
+    shown = " ".join(scene.shown("show", run_id).split())
+    assert "It is held until 00:01:00 UTC (1 min left) by wrk_" in shown
+    assert "which has stopped; then another worker takes it over." in shown
+
+    scene.clock.advance("90s")
+    assert "ran out 30 s ago; the next worker that serves it takes it over." in " ".join(
+        scene.shown("show", run_id).split()
+    )
+    assert "claim ran out 30 s ago" in scene.shown("runs")
+
+
+def test_resuming_a_run_that_is_not_paused_is_refused(scene: Scene) -> None:
+    run_id = scene.play(one_order)
+
+    result = scene.run("resume", run_id)
+
+    assert result.exit_code == 1
+    assert result.stderr == f"windlass: run {run_id} is completed; paused was expected.\n"
+
+
+def test_large_payloads_are_cut_and_full_cuts_nothing(scene: Scene) -> None:
+    async def large(harness: Harness) -> str:
+        def pages() -> list[str]:
+            return [f"page {number} " + "x" * 500 for number in range(100)]
+
+        @harness.app.workflow
+        async def book(ctx: Context, text: str) -> list[str]:
+            return await ctx.step(pages)
+
+        handle = await harness.start(book, "y" * 5_000)
+        await harness.idle()
+        return handle.id
+
+    run_id = scene.play(large)
+    short, full = scene.shown("show", run_id), scene.shown("show", run_id, "--full")
+
+    assert len(short) < 20_000
+    assert "more lines (--full)" in short
+    assert "page 99" not in short
+    assert "y" * 5_000 in full
+    assert all(f"page {number} " + "x" * 500 in full for number in range(100))
+
+
+def test_no_line_of_a_page_is_longer_than_the_terminal(scene: Scene) -> None:
+    run_id = scene.play(one_order)
+
+    for columns in (60, 80, 132):
+        lines = scene.shown("show", run_id, COLUMNS=str(columns)).splitlines()
+        assert max(map(len, lines)) <= columns
+
+
+def test_a_payload_sealed_by_the_program_is_not_read(scene: Scene) -> None:
+    class Backwards:
+        def seal(self, data: bytes, /) -> bytes:
+            return b"\xff" + data[::-1]
+
+        def open(self, data: bytes, /) -> bytes:
+            return data[1:][::-1]
+
+    run_id = scene.play(one_order, codec=Codec(hook=Backwards()))
+
+    shown, story = scene.shown("show", run_id), scene.json("show", run_id)
+
+    assert "bytes that only the program's own codec can read" in shown
+    assert "B-12" not in shown
+    assert list(story["output"]) == ["$sealed"]
+
+
+def test_a_run_interrupted_by_the_death_of_its_worker_shows_it(scene: Scene) -> None:
+    async def die_and_recover(harness: Harness) -> str:
+        entered, entries = asyncio.Event(), []
+
+        async def long() -> str:
+            entries.append(1)
+            entered.set()
+            if len(entries) == 1:
+                await asyncio.Event().wait()
+            return "done"
+
+        @harness.app.workflow
+        async def job(ctx: Context) -> str:
+            return await ctx.step(long)
+
+        handle = await harness.start(job)
+        await entered.wait()
+        harness.clock.advance("30ms")  # the body is still there: its start is noted
+        await harness.until_noted(handle)
+        return handle.id
+
+    pytest.skip("written below with the store")

@@ -147,8 +147,8 @@ async def worker_comes_and_goes(life: Life) -> None:
 def declare_slow(life: Life) -> None:
     async def bake(seconds: int) -> str:
         with life.journal.body():
-            # The first body of a life takes its time, later ones do not: what was interrupted comes to an end.
-            if not life.memory.get("is_baked"):
+            # The very first body takes its time, later ones do not: what was interrupted comes to an end.
+            if life.journal.life == 1 and not life.memory.get("is_baked"):
                 life.memory["is_baked"] = True
                 await life.clock.sleep(seconds * SECOND)
             return f"baked for {seconds} s"

@@ -25,7 +25,7 @@ Cell = tuple[str, Mark] | None
 
 MAX_LANES, FIRST_LANES = 40, 12
 COLUMNS_PER_TICK = 9
-SHORTEST_BAR, LONGEST_LABEL, LONGEST_NOTE = 12, 24, 20
+SHORTEST_BAR, LONGEST_NOTE = 12, 20
 
 STYLES = {
     Mark.QUEUED: "yellow",
@@ -67,7 +67,7 @@ def draw(
     shown, missing = _choose(lanes, is_full=is_full)
     indents = [0 if lane.is_run else 1 for lane in shown]
     labels = [indent + cell_len(lane.label) for lane, indent in zip(shown, indents, strict=True)]
-    label_width = min(max([*labels, 4]), max(LONGEST_LABEL, width // 4))
+    label_width = min(max([*labels, 4]), 3 * width // 10)
     note_width = min(max([cell_len(lane.note) for lane in shown] + [0]), LONGEST_NOTE)
     # A sign and a space in front, two spaces between label, bars and note, one column at the edge.
     columns = max(width - label_width - note_width - 8, SHORTEST_BAR)
@@ -85,7 +85,9 @@ def draw(
         line.append(cut(lane.note, note_width, glyphs=glyphs), style="bright_black")
         line.rstrip()
         drawn.append(line)
-    drawn.append(_legend(used, glyphs))
+    legend = _legend(used, glyphs)
+    legend.truncate(width)
+    drawn.append(legend)
     return drawn
 
 

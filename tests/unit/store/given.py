@@ -51,7 +51,12 @@ async def claim(
     return await store.run_tx(
         "claim",
         lambda tx: tx.runs.claim(
-            namespace=NAMESPACE, served=served, limit=limit, worker=worker, poll=poll, claim_for=lambda name: visibility_for
+            namespace=NAMESPACE,
+            served=served,
+            limit=limit,
+            worker=worker,
+            poll=poll,
+            claim_for=lambda name: visibility_for,
         ),
         single=True,
     )

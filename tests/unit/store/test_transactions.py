@@ -172,13 +172,27 @@ async def test_killing_from_outside_ends_every_call(url: str, clock: FakeClock) 
 
 
 async def test_a_cancelled_caller_leaves_a_store_that_works(store: AnyStore) -> None:
-    for _ in range(20):
-        call = asyncio.create_task(create(store, new_run()))
-        await asyncio.sleep(0)
+    for turns in range(20):
+        call = asyncio.create_task(create(store, new_run(turns)))
+        for _ in range(turns):
+            await asyncio.sleep(0)
         call.cancel()
         await asyncio.wait({call})
 
-    assert await create(store, new_run(2)) == [0]
+    assert await create(store, new_run(99)) == [0]
+
+
+async def test_what_a_cancelled_caller_began_is_finished(store: AnyStore, hooks: Recorder) -> None:
+    call = asyncio.create_task(create(store, new_run(1)))
+    await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.wait({call})
+
+    await create(store, new_run(2))
+    await store.close()
+
+    assert call.cancelled()
+    assert hooks.seen.count(("after_commit", "create")) == 2
 
 
 async def test_many_transactions_at_once_all_get_their_turn(store: AnyStore) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
@@ -27,7 +27,7 @@ Transaction = Callable[[Tx], Awaitable[T]]
 OLDEST_SERVER = 14
 CONNECTIONS = 8
 ATTEMPTS = 5  # of a transaction that ran into a deadlock
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS, CLOSE_SECONDS = 10.0, 5.0
 SESSION = {
     "application_name": "windlass",
     "search_path": SCHEMA,
@@ -57,6 +57,7 @@ class PostgresStore:
         self._url, self._clock, self._where = url, clock, name_of(url)
         self._catalog = load("postgres", has_injected_clock=clock is not None)
         self._pool: Pool | None = None
+        self._running: set[asyncio.Task[Any]] = set()
         self._process = 0
         self._is_killed = False
 
@@ -88,6 +89,8 @@ class PostgresStore:
         if pool is None or self._is_killed:
             return
         self._check_process()
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
         try:
             await pool.close()
         except DriverError:
@@ -98,7 +101,7 @@ class PostgresStore:
         work = self._single if single else self._transaction
         for _ in range(ATTEMPTS):
             try:
-                return await self._with_session(lambda session: work(session, name, fn))
+                return await self._whole(lambda session: work(session, name, fn))
             except Repeatable as error:
                 last = error
         raise translate(last, where=self._where)
@@ -106,7 +109,7 @@ class PostgresStore:
     async def read(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
         """Run fn on one snapshot, or with `single` each statement on its own. It must not write."""
         try:
-            return await self._with_session(lambda session: self._snapshot(session, fn, single=single))
+            return await self._whole(lambda session: self._snapshot(session, fn, single=single))
         except Repeatable as error:
             raise translate(error, where=self._where) from None
 
@@ -115,6 +118,21 @@ class PostgresStore:
         self._is_killed = True
         if self._pool is not None:
             self._pool.terminate()
+
+    async def _whole(self, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Go on to the end even if the caller is cancelled, as on SQLite.
+
+        To interrupt the driver would cost the connection, and another one to tell the server.
+        """
+        task = asyncio.get_running_loop().create_task(self._with_session(work))
+        self._running.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, should nobody wait for it any more
 
     async def _with_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
         await self._stop_if_killed()
@@ -129,8 +147,8 @@ class PostgresStore:
             raise translate(error, where=self._where) from None
         try:
             result = await work(session)
-        except asyncio.CancelledError:
-            pool.discard(session)  # the statement in flight may or may not be done
+        except asyncio.CancelledError:  # the loop ends: the statement in flight may or may not be done
+            pool.discard(session)
             raise
         except BaseException as error:
             await self._stop_if_killed()

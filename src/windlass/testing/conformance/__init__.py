@@ -1,0 +1,73 @@
+"""Does a store remember as Windlass needs it to? The suite every store passes, importable by whoever writes another.
+
+    from windlass.testing.conformance import SUITES, ClaimConformance, …
+
+    @pytest.fixture
+    async def store(clock): ...           # an open Store that takes its time from `clock`
+    @pytest.fixture
+    async def second_store(clock): ...    # another one on the same database; where there can be none, the same object
+    @pytest.fixture
+    def clock(): return FakeClock()
+
+    class TestClaims(ClaimConformance): ...
+
+The database is empty when a test begins. The suite asks a store only what `windlass.store.base` promises; where it
+speaks of an engine, it is the real one on top of that store. It needs pytest and pytest-asyncio in its auto mode.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+TOPICS = (
+    "transactions",
+    "starts",
+    "claims",
+    "steps",
+    "waits",
+    "finishing",
+    "log",
+    "workers",
+    "fencing",
+    "batches",
+)
+# Before they are imported, so that a failing assert shows its values.
+pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given")))
+
+from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
+from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
+from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
+from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
+from windlass.testing.conformance.log import LogConformance  # noqa: E402
+from windlass.testing.conformance.starts import StartConformance  # noqa: E402
+from windlass.testing.conformance.steps import StepConformance  # noqa: E402
+from windlass.testing.conformance.transactions import TransactionConformance  # noqa: E402
+from windlass.testing.conformance.waits import WaitConformance  # noqa: E402
+from windlass.testing.conformance.workers import WorkerConformance  # noqa: E402
+
+SUITES = (
+    TransactionConformance,
+    StartConformance,
+    ClaimConformance,
+    StepConformance,
+    WaitConformance,
+    FinishingConformance,
+    LogConformance,
+    WorkerConformance,
+    FencingConformance,
+    BatchConformance,
+)
+
+__all__ = [
+    "SUITES",
+    "TransactionConformance",
+    "StartConformance",
+    "ClaimConformance",
+    "StepConformance",
+    "WaitConformance",
+    "FinishingConformance",
+    "LogConformance",
+    "WorkerConformance",
+    "FencingConformance",
+    "BatchConformance",
+]

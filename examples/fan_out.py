@@ -33,7 +33,7 @@ def count_words(title: str) -> int:
     words = len(BOOKS[title].split())
     with lock:
         at_work -= 1
-    print(f"counted {title}")
+        print(f"counted {title}")
     return words
 
 

@@ -14,25 +14,24 @@ from typing import Any
 
 import windlass
 
-# A worker that dies inside a step is replaced when its claim has run out: here after 2 s instead of 300.
-os.environ.setdefault("WINDLASS_WORKER_VISIBILITY_TIMEOUT_SECS", "2")
-
 app = windlass.App()
 
 BOOKS = Path("provider.json")  # the provider's, on the other side of the network
 
 
 def read_books() -> dict[str, Any]:
-    return json.loads(BOOKS.read_text()) if BOOKS.exists() else {"asked": 0, "charges": {}}  # type: ignore[no-any-return]
+    books: dict[str, Any] = json.loads(BOOKS.read_text()) if BOOKS.exists() else {"asked": 0, "charges": {}}
+    return books
 
 
 def ask_provider(amount: int, *, idempotency_key: str) -> str:
     """Take the money, unless this key has paid already; either way answer with the charge."""
     books = read_books()
     books["asked"] += 1
-    charge = books["charges"].setdefault(idempotency_key, {"id": f"charge-{len(books['charges']) + 1}", "amount": amount})
+    new = {"id": f"charge-{len(books['charges']) + 1}", "amount": amount}
+    charged = books["charges"].setdefault(idempotency_key, new)
     BOOKS.write_text(json.dumps(books))
-    return str(charge["id"])
+    return str(charged["id"])
 
 
 def charge(amount: int) -> str:
@@ -43,7 +42,8 @@ def charge(amount: int) -> str:
     return charge_id
 
 
-@app.workflow
+# A worker that dies inside a step is replaced when its claim has run out: here after 2 s instead of 300.
+@app.workflow(visibility="2s")
 async def order(ctx: windlass.Context, id: str, amount: int) -> str:
     return await ctx.step(charge, amount)
 

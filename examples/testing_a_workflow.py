@@ -6,6 +6,8 @@ These are plain async tests: pytest with pytest-asyncio finds them. Run as a pro
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import windlass
 from windlass.testing.harness import Harness
@@ -31,11 +33,16 @@ async def remind(ctx: windlass.Context, invoice: str) -> str:
     return "lawyers"
 
 
-async def test_the_second_reminder_helps() -> None:
+def harness_with(*workflows: Callable[..., Coroutine[Any, Any, Any]]) -> Harness:
+    harness = Harness()  # SQLite in memory, a worker, and a clock that stands still
+    for workflow in workflows:
+        harness.app.workflow(workflow)
     sent.clear()
-    async with Harness() as harness:
-        harness.app.workflow(remind)
+    return harness
 
+
+async def test_the_second_reminder_helps() -> None:
+    async with harness_with(remind) as harness:
         answer = await harness.run(remind, "invoice 7")  # every sleep is skipped
 
         assert answer == "paid after 2"
@@ -43,33 +50,31 @@ async def test_the_second_reminder_helps() -> None:
 
 
 async def test_nothing_is_sent_before_its_time() -> None:
-    sent.clear()
-    async with Harness() as harness:
-        harness.app.workflow(remind)
-
+    async with harness_with(remind) as harness:
         handle = await harness.start(remind, "invoice 7")
-        await harness.advance("47h")
+        await harness.idle()  # the first reminder is sent, and the first sleep has begun
 
+        await harness.advance("47h")
         assert (await handle.status(), len(sent)) == ("sleeping", 1)
 
         await harness.advance("1h")
-        assert len(sent) == 2
+        assert (await handle.status(), len(sent)) == ("sleeping", 2)
 
 
 async def test_every_step_is_on_record() -> None:
-    sent.clear()
-    async with Harness() as harness:
-        harness.app.workflow(remind)
+    async with harness_with(remind) as harness:
         handle = await harness.start(remind, "invoice 7")
-        await harness.advance("4d")
+        await harness.idle()
+        await harness.advance("2d")
 
-        assert [step.key for step in await harness.steps(handle)] == [
-            "send",
-            "sleep",
-            "is_paid",
-            "send#2",
-            "sleep#2",
-        ]
+        statuses = {step.key: step.status.value for step in await harness.steps(handle)}
+        assert statuses == {
+            "send": "completed",
+            "sleep": "completed",
+            "is_paid": "completed",
+            "send#2": "completed",
+            "sleep#2": "waiting",
+        }
 
 
 if __name__ == "__main__":

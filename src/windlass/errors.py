@@ -118,7 +118,7 @@ class Unavailable(WindlassError):
 
 
 class StoreRefused(WindlassError):
-    """This database cannot be used as it stands: not ours, corrupt, newer, read-only, unreachable. Nothing was written."""
+    """This database cannot be used as it stands: not ours, corrupt, newer, read-only, unreachable. It is unchanged."""
 
     code = "store_refused"
 

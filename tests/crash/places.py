@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import asyncpg
 
@@ -18,8 +18,13 @@ from windlass.testing.evidence import Snapshot, observe, take_snapshot
 
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
 
+BACKENDS = """
+select array_agg(pid) from pg_stat_activity
+ where datname = current_database() and backend_type = 'client backend' and pid <> all($1::int[])
+"""
 
-class OpenPlace(Protocol):
+
+class Places(Protocol):
     """A database of which every case gets an empty one."""
 
     name: str
@@ -35,6 +40,9 @@ class Place:
 
     def look(self, *, at: int, life: int) -> Snapshot:
         raise NotImplementedError
+
+    def look_at_death(self, *, at: int, life: int) -> Snapshot:
+        return self.look(at=at, life=life)
 
 
 class SqlitePlaces:
@@ -92,37 +100,42 @@ class PostgresPlaces:
         self._runner = asyncio.Runner()
         self._store = PostgresStore(url, clock=FakeClock())
         self._runner.run(self._store.open())
+        self._connection = self._runner.run(self._connect())
+        self._own: list[int] = self._runner.run(self._connection.fetchval(BACKENDS, []))
 
     def fresh(self) -> Place:
-        self._runner.run(self._clear())
-        return PostgresPlace(self._url, _emptied(self._folder / "case"), self._runner, store=self._store)
+        self._runner.run(self._connection.execute(CLEAR))
+        folder = _emptied(self._folder / "case")
+        return PostgresPlace(self._url, folder, self._runner, store=self._store, others=self._others)
+
+    async def _connect(self) -> asyncpg.Connection[Any]:
+        return await asyncpg.connect(self._url, ssl=False)
+
+    def _others(self) -> int:
+        """How many connections there are that are not ours."""
+        return len(self._runner.run(self._connection.fetchval(BACKENDS, self._own)) or [])
 
     def close(self) -> None:
+        self._runner.run(self._connection.close())
         self._runner.run(self._store.close())
         self._runner.close()
 
-    async def _clear(self) -> None:
-        connection = await asyncpg.connect(self._url, ssl=False)
-        try:
-            await connection.execute(CLEAR)
-        finally:
-            await connection.close()
-
 
 class PostgresPlace(Place):
-    def __init__(self, url: str, folder: Path, runner: asyncio.Runner, *, store: PostgresStore) -> None:
+    def __init__(
+        self, url: str, folder: Path, runner: asyncio.Runner, *, store: PostgresStore, others: Callable[[], int]
+    ) -> None:
         super().__init__(url, folder)
-        self._runner, self._store = runner, store
+        self._runner, self._store, self._others = runner, store, others
 
     def look(self, *, at: int, life: int) -> Snapshot:
-        """Look until two looks agree: a statement on its way when its sender died may still be carried out."""
-        before = self._look(at, life)
-        while (after := self._look(at, life)) != before:
-            before = after
-        return after
-
-    def _look(self, at: int, life: int) -> Snapshot:
         return self._runner.run(take_snapshot(self._store, at=at, life=life))
+
+    def look_at_death(self, *, at: int, life: int) -> Snapshot:
+        """Look once the server has noticed: a statement on its way when its sender died may still be carried out."""
+        while self._others():
+            pass
+        return self.look(at=at, life=life)
 
 
 @contextmanager

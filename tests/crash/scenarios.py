@@ -479,7 +479,7 @@ async def write_everything(work: Any, run: ClaimedRun) -> None:
         ran_for=Duration(0),
         renew_for=VISIBILITY,
     )
-    writes = (
+    writes: tuple[Callable[[], Awaitable[Any]], ...] = (
         lambda: work.begin_step(beginning(run, attempt=1)),
         lambda: work.complete_step(complete),
         lambda: work.suspend_run(Suspend(**holding, waits=(wait,))),

@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
+from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,40 +35,61 @@ class CommandLine(click.Group):
     """The group of all commands; the one place where an error becomes a line and an exit code."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        extra |= {"standalone_mode": False, "prog_name": "windlass"}
         session = extra.setdefault("obj", Session())
         try:
-            code = super().main(*args, **extra)
-            sys.stdout.flush()
-        except WindlassError as error:
-            sys.exit(_complain(session, str(error), code=error.code, exit_code=FAILED))
+            code = super().main(*args, **{**extra, "standalone_mode": False, "prog_name": "windlass"})
         except click.exceptions.NoArgsIsHelpError as help:
             click.echo(help.format_message())
-            sys.exit(MISUSED)
-        except click.UsageError as error:
-            path = error.ctx.command_path if error.ctx is not None else "windlass"
-            message = error.format_message()
-            hint = f"{message}{'' if message.endswith(('.', '?')) else '.'} Try: {path} --help"
-            sys.exit(_complain(session, hint, code="usage", exit_code=MISUSED))
-        except click.ClickException as error:
-            sys.exit(_complain(session, error.format_message(), code="failed", exit_code=FAILED))
+            code = MISUSED
         except (KeyboardInterrupt, click.Abort):
-            sys.exit(INTERRUPTED)
+            code = INTERRUPTED
         except BrokenPipeError:
-            # Whoever read our output has closed it. The interpreter must not try to flush the rest at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
+            _forget_output()
+            code = 0  # whoever read our output has seen enough
+        except Exception as error:
+            if isinstance(error, OSError):
+                _forget_output()
+            code = _complain(session, error)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(session: Session, message: str, *, code: str, exit_code: int) -> int:
-    line = escape(" ".join(message.split()))
+def _complain(session: Session, error: Exception) -> int:
+    """Write what went wrong in one line, and say how to exit."""
+    message, code, exit_code = _judge(error)
+    message = " ".join(message.split())
     if session.is_json:
-        line = json.dumps({"error": {"code": code, "message": " ".join(message.split())}})
-    elif not line.startswith("windlass"):
-        line = f"windlass: {line}"
+        line = json.dumps({"error": {"code": code, "message": message}})
+    else:
+        line = f"windlass: {escape(message)}"
     click.echo(line, err=True)
     return exit_code
+
+
+def _judge(error: Exception) -> tuple[str, str, int]:
+    """The message, its stable code, and the exit code."""
+    if isinstance(error, WindlassError):
+        return str(error), error.code, FAILED
+    if isinstance(error, click.UsageError):
+        message = error.format_message()
+        path = error.ctx.command_path if error.ctx is not None else "windlass"
+        return f"{message}{'' if message.endswith(('.', '?')) else '.'} Try: {path} --help", "usage", MISUSED
+    if isinstance(error, click.ClickException):
+        return error.format_message(), "failed", FAILED
+    if isinstance(error, OSError):
+        return (
+            f"{error.strerror or type(error).__name__}: {error.filename or 'the output cannot be written'}",
+            "system",
+            FAILED,
+        )
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return f"{type(error).__name__} at {where}: {error}. This is a bug in Windlass; please report it.", "bug", FAILED
+
+
+def _forget_output() -> None:
+    """Let the interpreter flush what is left to nowhere: at exit it would complain about it once more."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -56,8 +56,10 @@ def call(name: str, data: bytes, *, width: int, is_full: bool = False) -> list[s
 
 
 def traceback(failure: Failure, *, is_full: bool = False) -> list[str]:
-    """The end of a traceback, where the error is; its last line repeats type and message and is left out."""
+    """The end of a traceback, where the error is, without the lines that only repeat what is said already."""
     found = [line for line in failure.traceback.splitlines() if line.strip()]
+    if found and found[0].startswith("Traceback "):
+        del found[0]
     message = failure.message.splitlines() or [""]
     while found and not found[-1].startswith(" ") and len(found) > 1:
         last = found.pop()

@@ -89,7 +89,7 @@ def _waits_for(view: RunView, *, now: Instant) -> str:
 
 def _drawn(screen: Screen, listing: Listing, *, query: ListRuns, now: Instant) -> str:
     if not listing.views:
-        is_filtered = any((query.status, query.name, query.queue, query.before))
+        is_filtered = any(value is not None for value in (query.status, query.name, query.queue, query.before))
         return screen.draw(Text("No runs match." if is_filtered else "No runs yet.", style=DIM))
     # Into a pipe everything is written whole: grep and awk cannot scroll.
     width = screen.width if screen.is_terminal else UNLIMITED

@@ -35,7 +35,7 @@ class Story(Struct, frozen=True, kw_only=True):
     workers: tuple[Worker, ...]
 
 
-@click.command()
+@click.command(short_help="Show one run: where it stands and what happened.")
 @lookup.run_arguments
 @click.option("--full", "is_full", is_flag=True, help="Cut nothing: every step, whole payloads, the whole log.")
 @shared_options

@@ -122,7 +122,8 @@ class Screen:
     """Where a command writes: how wide it is, whether it has colours, which signs it can show."""
 
     def __init__(self, stdout: TextIO | None = None) -> None:
-        self._stdout = sys.stdout if stdout is None else stdout
+        # A process started with its output closed has no sys.stdout at all.
+        self._stdout = stdout or sys.stdout or io.StringIO()
         self.is_terminal = self._stdout.isatty()
         is_dumb = os.environ.get("TERM") == "dumb"
         self.has_colour = self.is_terminal and not os.environ.get("NO_COLOR") and not is_dumb
@@ -154,9 +155,10 @@ class Screen:
         self._stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self._stdout.flush()
 
-    def write_json(self, value: Any) -> None:
+    def write_json(self, value: Any, *, is_line: bool = False) -> None:
+        """An answer over several lines, or one of a stream of events on a line of its own."""
         # ASCII on purpose: valid under every encoding, and no control character reaches a terminal.
-        self.write(json.dumps(value, indent=2) + "\n")
+        self.write(json.dumps(value, indent=None if is_line else 2) + "\n")
 
 
 def _can_write(stream: TextIO, text: str) -> bool:

@@ -46,7 +46,7 @@ MEANINGS = {
     Mark.QUEUED: "waits",
     Mark.SLEPT: "sleeps",
     Mark.PAUSED: "paused",
-    Mark.CLAIMED: "claimed by a worker",
+    Mark.CLAIMED: "claimed",
 }
 WAITS = frozenset({Mark.QUEUED, Mark.SLEPT, Mark.CLAIMED, Mark.PAUSED})
 RANKS = {mark: rank for rank, mark in enumerate(Mark)}
@@ -143,7 +143,8 @@ def _joined(cells: Sequence[Cell]) -> Text:
 def _columns(bar: Bar, *, span: tuple[int, int], columns: int) -> tuple[int, int]:
     """The first column of a bar and the one behind its last: one that ends where another begins touches it."""
     first = min(_column(bar.start, span=span, columns=columns), columns - 1)
-    return first, max(_column(bar.end, span=span, columns=columns), first + 1)
+    # A moment in a queue may vanish between two columns; everything else is seen, however short.
+    return first, max(_column(bar.end, span=span, columns=columns), first + (bar.mark is not Mark.QUEUED))
 
 
 def _column(instant: int, *, span: tuple[int, int], columns: int) -> int:

@@ -30,7 +30,7 @@ def check_target(text: str) -> str:
     return text
 
 
-@click.command()
+@click.command(short_help="Execute the runs of an app until told to stop.")
 @click.argument("target", metavar="MODULE:APP", type=Text(check_target))
 @click.option("--queue", "queues", type=Text(check_queue), multiple=True, help="A queue to serve; may be repeated.")
 @click.option("--slots", type=click.IntRange(1, MAX_SLOTS), default=SLOTS, show_default=True, help="Runs at a time.")
@@ -50,12 +50,12 @@ def worker(session: Session, /, target: str, *, queues: tuple[str, ...], slots: 
     chosen = queues or ("default",)
     about = {"app": target, "queues": list(chosen), "slots": slots, "namespace": app._namespace}
     if session.is_json:
-        session.screen.write_json({"event": "serving", **about})
+        session.screen.write_json({"event": "serving", **about}, is_line=True)
     else:
         logging.getLogger("windlass").info("Serving %s: queues %s, %s slots", target, ", ".join(chosen), slots)
     app.serve(queues=chosen, slots=slots)
     if session.is_json:
-        session.screen.write_json({"event": "stopped", **about})
+        session.screen.write_json({"event": "stopped", **about}, is_line=True)
 
 
 def load_app(target: str) -> App:

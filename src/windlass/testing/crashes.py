@@ -1,10 +1,10 @@
 """Is anything lost or done twice if we die *here*? Every hook point of a scenario is tried, one by one.
 
-    dry run            count the points: K
-    for k in 1 … K     fresh database ─► story, killed at k ─► what was claimed is still held, the dead write nothing
+    dry run            find the points: K of them
+    each point k       fresh database ─► story, killed at k ─► what was claimed is still held, the dead write nothing
                        ─► a new process on the same database, past the end of the claims, finishes everything
                        ─► every checker is asked
-    pairs (k, j)       killed once more, at the j-th point of the recovery
+    pairs (k, j)       killed once more, at point j of the recovery
 
 All of it in one process: a death is played by the store (`Store.kill`), which neither commits nor answers any more.
 """
@@ -31,6 +31,7 @@ from windlass.testing.life import Drive, Life, lost_starts
 VISIBILITY = Duration(30 * SECOND)
 SETTINGS = Settings(visibility_for=VISIBILITY, poll_for=Duration(5 * SECOND), grace_for=Duration(6 * SECOND))
 NOTICED_AFTER = SECOND  # between a death and the next process
+HANG_UP_TURNS = 3  # of the loop, for its sockets to be closed: an operating system does that for the dead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,10 @@ class Place(Protocol):
 
     def look(self, *, at: int, life: int) -> Snapshot: ...
 
+    def look_at_death(self, *, at: int, life: int) -> Snapshot:
+        """Look once nothing is on its way any more: what was sent before the death may still be carried out."""
+        ...
+
 
 @dataclass(kw_only=True)
 class Case:
@@ -73,11 +78,11 @@ def play(
     scenario: Scenario,
     place: Place,
     *,
-    crash_at: Sequence[int] = (),
+    crash_at: Sequence[Point] = (),
     bound_for: int | None = None,
     has_wakeups: bool = True,
 ) -> Case:
-    """Tell the story, dying once for each number in `crash_at`, then finish it and judge."""
+    """Tell the story, dying once at each point of `crash_at`, one life each, then finish it and judge."""
     journal = Journal(place.folder / "journal")
     now, healed_at = FakeClock().now(), None
     case = Case(evidence=Evidence(snapshots=()))
@@ -97,7 +102,7 @@ def play(
                 case.complaints += _not_held(died.point, holders, snapshots[-1])
             else:
                 if k is not None:
-                    case.complaints.append(f"point {k} of life {number + 1} was never reached")
+                    case.complaints.append(f"{k}: never reached in life {number + 1}")
                 break
             case.crashes.append(died.point)
             now = clock.now() + NOTICED_AFTER
@@ -136,7 +141,7 @@ def _live(
     clock: FakeClock,
     *,
     drive: Drive,
-    crash_at: int | None,
+    crash_at: Point | None,
     has_wakeups: bool,
 ) -> Died:
     """Play one process on a loop of its own. If it dies, its loop is left as it stands, looked at, and taken away."""
@@ -155,15 +160,15 @@ def _live(
         scenario.declare(life)
         runner.run(_until_dead(life, drive, dead, has_wakeups=has_wakeups))
         journal.end_life()
-        left = place.look(at=clock.now(), life=journal.life)
+        look = place.look if faults.crashed is None else place.look_at_death
+        left = look(at=clock.now(), life=journal.life)
         died = Died(point=faults.crashed, points=faults.points, holders=life.holders, left=left)
         if faults.crashed is None:
             return died
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
             runner.run(life.abandon())  # tasks that had not begun yet never will
-        left = place.look(at=clock.now(), life=journal.life)
-        if left != died.left:
+        if place.look(at=clock.now(), life=journal.life) != died.left:
             died.complaints.append(f"{faults.crashed}: the dead wrote something")
     return died
 
@@ -179,6 +184,9 @@ async def _until_dead(life: Life, drive: Drive, dead: asyncio.Event, *, has_wake
     if not dead.is_set():
         death.cancel()
         await story
+        return
+    for _ in range(HANG_UP_TURNS):
+        await asyncio.sleep(0)
 
 
 async def _recover(life: Life) -> None:

@@ -1,7 +1,7 @@
 """Where a process may die, and how a test makes it die there.
 
-    Faults()                  counts the hook points of a story: before begin, before commit, after commit
-    Faults(crash_at=7)        at the seventh the store plays dead: no commit, no clean-up, no answer, now or later
+    Faults()                    notes the hook points of a story: before begin, before commit, after commit
+    Faults(crash_at=point)      at that one the store plays dead: no commit, no clean-up, no answer, now or later
 
 A crash of this kind runs none of our own code: what was claimed stays claimed, what was promised stays unpromised.
 """
@@ -9,6 +9,7 @@ A crash of this kind runs none of our own code: what was claimed stays claimed, 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -23,14 +24,14 @@ class Moment(StrEnum):
 
 
 class Point(NamedTuple):
-    """One place where a process may die."""
+    """One place where a process may die. Named, not numbered: on several connections places change their order."""
 
-    number: int  # from 1, in the order they were reached
     transaction: str
     moment: Moment
+    time: int  # from 1: the how manieth time this moment of this transaction is reached
 
     def __str__(self) -> str:
-        return f"{self.number}: {self.moment} of {self.transaction}"
+        return f"{self.moment} of {self.transaction} {self.time}"
 
 
 class Killable(Protocol):
@@ -44,11 +45,12 @@ class Faults:
     before the store goes down: it is for what stands outside the process that dies, such as the test itself.
     """
 
-    def __init__(self, *, crash_at: int | None = None, on_crash: Callable[[Point], None] | None = None) -> None:
+    def __init__(self, *, crash_at: Point | None = None, on_crash: Callable[[Point], None] | None = None) -> None:
         self.points: list[Point] = []
         self.crashed: Point | None = None
         self._crash_at, self._on_crash = crash_at, on_crash
         self._store: Killable | None = None
+        self._times: Counter[tuple[str, Moment]] = Counter()
         self._lock = threading.Lock()  # SQLite calls from its writer thread
 
     def arm(self, store: Killable) -> None:
@@ -70,9 +72,10 @@ class Faults:
         with self._lock:
             if self.crashed is not None:  # the dead reach nothing
                 return
-            point = Point(len(self.points) + 1, name, moment)
+            self._times[name, moment] += 1
+            point = Point(name, moment, self._times[name, moment])
             self.points.append(point)
-            if point.number != self._crash_at:
+            if point != self._crash_at:
                 return
             self.crashed = point
         if self._on_crash is not None:

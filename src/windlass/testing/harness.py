@@ -23,7 +23,7 @@ from windlass.assembly import Opened
 from windlass.client.handle import Handle
 from windlass.errors import WindlassError
 from windlass.model.page import ListRuns
-from windlass.model.run import Run, RunStatus
+from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import Instant
 from windlass.runtime import seeded_rng
@@ -85,11 +85,12 @@ class Harness:
     async def run(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Start a run and take it to its end, skipping every sleep and back-off."""
         handle = await self.start(fn, *args, **options)
-        while not (await self.idle(), RunStatus(await handle.status()))[1].is_terminal:
+        await self.idle()
+        while not (await handle.status()).is_terminal:
             delay = await self._until_next_run()
             if delay is None:
                 break  # paused: result() says why
-            self.clock.advance(delay)
+            await self.advance(delay)
         return await handle.result()
 
     async def advance(self, duration: str | int | timedelta) -> None:
@@ -120,7 +121,7 @@ class Harness:
 
     async def steps(self, handle: Handle[Any]) -> tuple[Step, ...]:
         """Every attempt of every step of a run."""
-        return await self.opened.runs.list_steps("default", handle.id)
+        return await self.opened.runs.list_steps("default", RunId(handle.id))
 
     async def _busy(self) -> str:
         parts = self.opened.engine.parts

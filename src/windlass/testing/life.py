@@ -18,12 +18,12 @@ from windlass.assembly import Opened
 from windlass.client.handle import Handle
 from windlass.errors import Rejected
 from windlass.model.commands import ClaimedRun, ClaimRuns
+from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
 from windlass.settings import Settings
 from windlass.testing.check_claims import DELAYED, WORKER
 from windlass.testing.clock import FakeClock
-from windlass.testing.evidence import Snapshot, take_snapshot
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
 from windlass.testing.harness import Stuck
 from windlass.testing.journal import Event, Journal, Line
@@ -98,11 +98,8 @@ class Life:
                 await self._opened.runs.resume_run(run.namespace, run.id)
 
     async def open_runs(self) -> list[Run]:
-        return [run for run in (await self.look()).runs.values() if not run.status.is_terminal]
-
-    async def look(self) -> Snapshot:
-        store = self._opened.engine.parts.store
-        return await take_snapshot(store, at=self.clock.now(), life=self.journal.life)
+        page = await self._opened.runs.list_runs(ListRuns(namespace="default"))
+        return [run for run in page.runs if not run.status.is_terminal]
 
     # What a worker does
 

@@ -110,6 +110,8 @@ class RunContext(Context):
         definition = execution.registry.describe_step(fn, name=name)
         if options:
             definition = definition.with_options(options)
+        if definition.retry is None and execution.definition.retry is not None:
+            definition = definition.with_options({"retry": execution.definition.retry})
         # Encoded before the body runs: an argument that cannot be stored is refused while nothing has happened yet.
         hashed = execution.codec.encode_hashed(args)[1]
         base = definition.name

@@ -180,9 +180,9 @@ class Reports:
         )
 
     def _policy(self, call: Call) -> RetryPolicy:
-        """The step's own policy, else its workflow's, else the default."""
+        """What the call brought: the step's own policy or its workflow's; else the default."""
         assert call.definition is not None
-        retry = call.definition.retry or self._execution.definition.retry
+        retry = call.definition.retry
         return DEFAULT_RETRY if retry is None else retry.policy
 
     def _waiting(self, call: Call) -> WaitStep:

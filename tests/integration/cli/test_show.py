@@ -61,7 +61,7 @@ GOLDEN = """\
  ✓  charge        ▒▒▒▒▒▒▒✗··········██████                         9 s, 2 tries
  ✓  sleep                                 ░░░░░░░░░░░░░░░          6 s
  ✓  ship                                                 ████████  3 s
-   █ worked   ▒✗ failed   · waits   ░ sleeps   ━ claimed by a worker
+   █ worked   ▒✗ failed   · waits   ░ sleeps   ━ claimed
 
 Result
   'order 7 done'
@@ -245,6 +245,7 @@ def test_a_paused_run_says_why_and_resume_lets_it_go_on(scene: Scene) -> None:
     assert "ReplayMismatch: The code changed under it." in scene.shown("runs")
     assert scene.shown("resume", run_id[:10]) == f"{run_id} (order) goes on; it is pending.\n"
     assert scene.json("show", run_id)["status"] == "pending"
+    assert scene.json("show", run_id)["failure"] is None
 
 
 def test_a_run_whose_worker_died_says_who_held_it_and_when_it_is_taken_over(scene: Scene) -> None:
@@ -329,10 +330,17 @@ def test_an_attempt_whose_worker_died_is_shown_as_interrupted(scene: Scene) -> N
         work = harness.opened.work
         for attempt in (1, 2):
             (claimed,) = await work.claim_runs(claim_of(harness))
-            step = {"run_id": claimed.run_id, "token": claimed.token, "key": "reserve", "attempt": attempt}
-            await work.begin_step(
-                BeginStep(namespace="default", kind=StepKind.STEP, failures=0, input_hash=b"", **step)
+            begun = BeginStep(
+                namespace="default",
+                run_id=claimed.run_id,
+                token=claimed.token,
+                key="reserve",
+                kind=StepKind.STEP,
+                attempt=attempt,
+                failures=0,
+                input_hash=b"",
             )
+            await work.begin_step(begun)
             harness.clock.advance("90s" if attempt == 1 else "30s")  # the first claim ends after a minute
         return handle.id
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ SERVED = (Served("billing", "invoice"),)
 FAILURE = Failure(kind=FailureKind.TRANSIENT, type="OSError", message="reset", data=b"\x00\xff")
 
 LOOK_EVERY = 0.001  # real seconds
+_engines = itertools.count()
 
 
 # Runs
@@ -216,7 +218,8 @@ def _step(run: Run) -> dict[str, Any]:
 def engine_on(store: Store, clock: FakeClock, **settings: Any) -> Engine:
     """An engine over a store that is open already; it hears no other process. Whoever opened the store closes it."""
     return Engine(
-        store, Hub(), clock=clock, rng=seeded_rng(f"engine {id(store)}"), settings=EngineSettings(**settings)
+        # Each with chances of its own: two engines must not make the same ids.
+        store, Hub(), clock=clock, rng=seeded_rng(f"engine {next(_engines)}"), settings=EngineSettings(**settings)
     )
 
 

@@ -1,0 +1,36 @@
+"""Do SQLite and PostgreSQL end up the same after the same story?"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.places import Places
+from tests.crash.scenarios import SCENARIOS
+from windlass.testing.checkers import stores_agree
+from windlass.testing.crashes import Scenario, play
+from windlass.testing.faults import Moment, Point
+
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
+
+
+@pytest.mark.spec("invariants:I-60")
+@every_scenario
+def test_both_databases_tell_the_same_story(scenario: Scenario, sqlite: Places, postgresql: Places) -> None:
+    one, other = play(scenario, sqlite.fresh()), play(scenario, postgresql.fresh())
+
+    assert stores_agree(one.evidence.last, other.evidence.last) == []
+
+
+@pytest.mark.spec("invariants:I-60")
+@every_scenario
+def test_both_databases_tell_the_same_story_after_a_crash(
+    scenario: Scenario, sqlite: Places, postgresql: Places
+) -> None:
+    # The first registration of a worker is a point that both have, in the same place.
+    point = Point("register_worker", Moment.AFTER_COMMIT, 1)
+
+    one = play(scenario, sqlite.fresh(), crash_at=[point])
+    other = play(scenario, postgresql.fresh(), crash_at=[point])
+
+    assert (one.complaints, other.complaints) == ([], [])
+    assert stores_agree(one.evidence.last, other.evidence.last) == []

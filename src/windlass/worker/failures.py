@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from windlass.codec import Codec, safe_text
@@ -25,6 +27,7 @@ PROGRAMMING_ERRORS = (
     AssertionError,
     RecursionError,
 )
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
 LONGEST_TRACEBACK = 16_384  # characters
 DEEPEST_TRACEBACK = 40  # frames
 
@@ -145,10 +148,20 @@ def _encoded(data: Any, codec: Codec) -> bytes | None:
         return codec.encode(f"(could not be stored: {refused})")
 
 
+def _users_part(error: BaseException) -> TracebackType | None:
+    """The traceback from the first frame that is not ours."""
+    part = error.__traceback__
+    while part is not None and part.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        part = part.tb_next
+    return part or error.__traceback__
+
+
 def _traceback_text(error: BaseException) -> str:
     try:
-        lines = traceback.TracebackException.from_exception(error, limit=DEEPEST_TRACEBACK, compact=True).format()
-        text = "".join(lines)
+        told = traceback.TracebackException(
+            type(error), error, _users_part(error), limit=DEEPEST_TRACEBACK, compact=True
+        )
+        text = "".join(told.format())
     except Exception as broken:  # a __str__ or __repr__ of user code may do anything
         text = f"(no traceback: {type(broken).__name__})"
     if len(text) > LONGEST_TRACEBACK:

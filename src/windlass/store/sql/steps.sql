@@ -19,7 +19,7 @@ select :namespace, :run_id, :key, :attempt, :kind, 'completed', :order, :token, 
 on conflict (namespace, run_id, step_key, attempt) do update
    set status = 'completed', step_order = excluded.step_order, token = excluded.token, failures = excluded.failures,
        input_hash = excluded.input_hash, output = excluded.output, failure = null,
-       started_at = coalesce(steps.started_at, excluded.started_at), finished_at = excluded.finished_at
+       started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting');
 update runs
    set available_at = max(available_at, {now} + :renew_for)
@@ -43,7 +43,7 @@ on conflict (namespace, run_id, step_key, attempt) do update
        failure = excluded.failure,
        due_at = case when excluded.status = 'waiting' then coalesce(steps.due_at, excluded.due_at)
                      else excluded.due_at end,
-       started_at = coalesce(steps.started_at, excluded.started_at), finished_at = excluded.finished_at
+       started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting');
 
 -- name: open_waits

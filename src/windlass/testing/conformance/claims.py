@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from windlass.model.commands import ClaimedRun
+from windlass.engine.engine import Engine
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepStatus
-from windlass.model.time import MINUTE, SECOND, Duration, Instant
+from windlass.model.time import DAY, MINUTE, SECOND, Duration, Instant
 from windlass.model.worker import Served
 from windlass.store.base import Store
 from windlass.testing.clock import FakeClock
@@ -28,6 +28,7 @@ from windlass.testing.conformance.given import (
     engine_on,
     finish,
     finished,
+    holding,
     load,
     new_run,
     next_due,
@@ -38,6 +39,7 @@ from windlass.testing.conformance.given import (
     settle,
     settled,
     start,
+    while_time_passes,
 )
 
 MAIL = Served("mail", "invoice")
@@ -123,7 +125,7 @@ class ClaimConformance:
         engine = engine_on(store, clock)
         started = await engine.runs.start_run(start(key="k"))
         (first,) = await engine.work.claim_runs(poll(1))
-        run = (await claimed_by(store, 1))[0]
+        run = (await engine.runs.get_run(NAMESPACE, first.run_id)).run
         await complete(store, completed(run, key="b", order=2), completed(run, key="a", order=1))
         await settle(store, settled(run, key="c", due_at=Instant(clock.now() + MINUTE)))
         clock.advance(VISIBLE_FOR)
@@ -182,9 +184,9 @@ class ClaimConformance:
 
     async def test_what_is_over_or_held_is_never_claimed(self, store: Store, clock: FakeClock) -> None:
         await create(store, *[new_run(number) for number in (1, 2)])
-        done, held_back = [row.run for row in await claim(store)]
+        done, paused = [row.run for row in await claim(store)]
         await finish(store, finished(done))
-        await engine_on(store, clock).work.hold_run(holding(held_back.id, held_back.token))
+        await engine_on(store, clock).work.hold_run(holding(paused))
 
         clock.advance(100 * VISIBLE_FOR)
 
@@ -209,30 +211,41 @@ class ClaimConformance:
         assert [(await load(store, number)).attempts for number in range(0, 200, 20)] == [1] * 10
 
     @pytest.mark.spec("runs:G9")
-    async def test_polls_that_wait_share_what_is_started_meanwhile(
+    async def test_pollers_share_out_what_is_started_and_miss_nothing(
         self, store: Store, second_store: Store, clock: FakeClock
     ) -> None:
         engines = [engine_on(store, clock), engine_on(second_store, clock)]
-        command = poll(limit=3, wait_for=Duration(MINUTE))
-        polls: list[asyncio.Task[list[ClaimedRun]]] = [
-            asyncio.create_task(engines[side % 2].work.claim_runs(polled_by(command, side))) for side in range(6)
-        ]
-        while engines[0].parts.hub.is_suppressed or not all(
-            len(engine.parts.offers._open) == 3 for engine in engines
-        ):
-            await asyncio.sleep(0)  # until every poll has subscribed, looked, found nothing and waits
-
-        started = await asyncio.gather(*[engines[side % 2].runs.start_run(start(side)) for side in range(6)])
         found: list[str] = []
-        while len(found) < 6:
-            done, waiting = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
-            found.extend(run.run_id for task in done for run in task.result())
-            polls = [*waiting]
+
+        async def keep_polling(engine: Engine, worker: WorkerId) -> None:
+            command = poll(worker=worker, limit=3, visibility_for=DAY, wait_for=SECOND)
+            while len(found) < 40:
+                found.extend(run.run_id for run in await engine.work.claim_runs(command))
+
+        started, *_ = await while_time_passes(
+            clock,
+            asyncio.gather(
+                asyncio.gather(*[engines[side % 2].runs.start_run(start(side)) for side in range(40)]),
+                *[keep_polling(engines[side % 2], WorkerId(f"wrk_{side}")) for side in range(6)],
+            ),
+        )
 
         assert sorted(found) == sorted(item.run_id for item in started)
-        for task in polls:
-            task.cancel()
-        await asyncio.gather(*polls, return_exceptions=True)
+
+    @pytest.mark.spec("runs:G9", "runs:G8")
+    async def test_a_start_at_any_moment_of_a_poll_reaches_it_while_the_clock_stands_still(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        for turns in range(12):
+            engine = engine_on(store, clock)
+            polling = asyncio.create_task(engine.work.claim_runs(poll(wait_for=MINUTE)))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+            started = await engine.runs.start_run(start(turns))
+
+            (claimed,) = await asyncio.wait_for(polling, timeout=10)
+            assert claimed.run_id == started.run_id
 
     async def test_the_rows_of_a_poll_can_be_read_again(self, store: Store, clock: FakeClock) -> None:
         await create(store, *[new_run(number, start_key=f"k{number}") for number in (1, 2, 3)])

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
-from windlass.model.commands import BeginStep, Claim, ClaimRuns, CompleteStep, FinishRun, StartRun
+from windlass.model.commands import BeginStep, Claim, ClaimRuns, CompleteStep, FinishRun, HoldRun, StartRun
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import LogEntry, Run, RunId, RunStatus, RunView, WorkerId
 from windlass.model.step import Step, StepKind, StepStatus
@@ -248,6 +248,16 @@ def poll(number: int = 1, **fields: Any) -> ClaimRuns:
         "wait_for": Duration(0),
     }
     return ClaimRuns(**(values | fields))
+
+
+async def claim_one(engine: Engine, number: int = 1, **fields: Any) -> Run:
+    """Poll once, and answer with the one run that was claimed, as it stands."""
+    (claimed,) = await engine.work.claim_runs(poll(number, **fields))
+    return (await engine.runs.get_run(NAMESPACE, claimed.run_id)).run
+
+
+def holding(run: Run) -> HoldRun:
+    return HoldRun(namespace=NAMESPACE, run_id=run.id, token=run.token, reason=FAILURE)
 
 
 def held(run: Run, **fields: Any) -> Claim:

@@ -52,6 +52,6 @@ select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'completed', h.step_orde
 on conflict (namespace, run_id, step_key, attempt) do update
    set status = 'completed', step_order = excluded.step_order, token = excluded.token, failures = excluded.failures,
        input_hash = excluded.input_hash, output = excluded.output, failure = null,
-       started_at = coalesce(steps.started_at, excluded.started_at), finished_at = excluded.finished_at
+       started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting')
 returning namespace, run_id, step_key, attempt, token, finished_at;

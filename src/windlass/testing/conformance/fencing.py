@@ -1,0 +1,239 @@
+"""Is a write refused that was on its way while its claim changed hands?
+
+    second store     take the claim over ──────────── hold the transaction open ──────────── commit
+    store                                    stale write: waits for the lock or for its turn ──► refused
+
+A guard that reads before it waits would let it through. `until_blocked` answers when the late write waits; a store
+whose database can tell should override it, because then the wait is proven and not only likely.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from windlass.errors import ClaimLost
+from windlass.model.commands import Suspend
+from windlass.model.run import Run
+from windlass.model.time import HOUR, SECOND
+from windlass.store.base import Store, Tx
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import (
+    NAMESPACE,
+    OTHER_WORKER,
+    SERVED,
+    VISIBLE_FOR,
+    attempts,
+    begin,
+    begun,
+    causes,
+    claim,
+    complete,
+    completed,
+    engine_on,
+    finish,
+    finished,
+    held,
+    holding,
+    load,
+    log,
+    renew,
+    running_run,
+    running_runs,
+    view,
+)
+from windlass.testing.conformance.hooks import record
+
+PATIENCE = 10.0  # real seconds; each wait ends as soon as what it waits for is there
+
+Change = Callable[[Tx], Awaitable[Any]]
+Blocked = Callable[[], Awaitable[None]]
+Write = Callable[[Store, FakeClock, Run], Awaitable[Any]]
+
+
+async def meanwhile(second_store: Store, change: Change, write: Callable[[], Awaitable[Any]], blocked: Blocked) -> Any:
+    """Make a change and, before it is committed, begin the write. Answers with what the write came to."""
+    is_changed, is_blocked = threading.Event(), threading.Event()
+
+    async def change_and_hold(tx: Tx) -> None:
+        await change(tx)
+        is_changed.set()
+        while not is_blocked.is_set():
+            await tx.runs.load(NAMESPACE, "run_none")  # type: ignore[arg-type]  # holds on, awaiting only its tx
+
+    holding_on = asyncio.create_task(second_store.run_tx("change", change_and_hold))
+    try:
+        assert await asyncio.to_thread(is_changed.wait, PATIENCE)
+        writing = asyncio.ensure_future(write())
+        await asyncio.wait_for(blocked(), PATIENCE)
+        assert not writing.done()
+    finally:
+        is_blocked.set()
+    await holding_on
+    return (await asyncio.gather(writing, return_exceptions=True))[0]
+
+
+async def take_over(tx: Tx) -> None:
+    (row,) = await tx.runs.claim(
+        namespace=NAMESPACE, served=SERVED, limit=1, worker=OTHER_WORKER, poll=2, visibility_for=VISIBLE_FOR
+    )
+    assert row.run.token == 2
+
+
+def end_under(run: Run) -> Change:
+    async def end(tx: Tx) -> None:
+        assert await tx.runs.finish([finished(run, output=b"first", result_hash=b"first")])
+
+    return end
+
+
+def engine_call(name: str, command: Callable[[Run], Any]) -> Write:
+    async def call(store: Store, clock: FakeClock, run: Run) -> Any:
+        return await getattr(engine_on(store, clock).work, name)(command(run))
+
+    return call
+
+
+WRITES = {
+    "complete a step": engine_call("complete_step", lambda run: completed(run, renew_for=VISIBLE_FOR)),
+    "complete a begun step": engine_call("complete_step", lambda run: completed(run, key="open")),
+    "begin a step": engine_call("begin_step", begun),
+    "begin a wait": engine_call("begin_step", lambda run: begun(run, due_for=HOUR)),
+    "finish": engine_call("finish_run", finished),
+    "renew": engine_call("renew_claim", lambda run: held(run, visibility_for=HOUR)),
+    "release": engine_call("release_run", held),
+    "park": engine_call(
+        "suspend_run", lambda run: Suspend(namespace=NAMESPACE, run_id=run.id, token=run.token, park=True)
+    ),
+    "hold": engine_call("hold_run", holding),
+}
+
+
+class FencingConformance:
+    @pytest.fixture
+    def until_blocked(self, store: Store, second_store: Store) -> Blocked:
+        """Wait until a write of `store` waits for a transaction of `second_store`."""
+        begun_event = threading.Event()
+        record(store).at["before_begin"] = begun_event.set
+
+        async def wait() -> None:
+            if store is not second_store:  # else it has one writer, and the write waits for its turn
+                assert await asyncio.to_thread(begun_event.wait, PATIENCE)
+
+        begun_event.clear()
+        return wait
+
+    @pytest.mark.spec("invariants:I-17", "invariants:I-18")
+    @pytest.mark.parametrize("write", WRITES)
+    async def test_a_write_that_waits_while_the_claim_is_taken_over_is_refused(
+        self, store: Store, second_store: Store, clock: FakeClock, until_blocked: Blocked, write: str
+    ) -> None:
+        run = await running_run(store)
+        await begin(store, begun(run, key="open"))
+        opened = await attempts(store)
+        clock.advance(VISIBLE_FOR)
+
+        outcome = await meanwhile(second_store, take_over, lambda: WRITES[write](store, clock, run), until_blocked)
+
+        assert isinstance(outcome, ClaimLost)
+        now = await load(store)
+        assert (now.token, now.worker, now.available_at) == (2, OTHER_WORKER, clock.now() + VISIBLE_FOR)
+        assert await attempts(store) == opened
+        assert ((await view(store)).output, (await view(store)).failure) == (None, None)
+        assert [cause for _, _, cause in await causes(store)] == ["start", "claim", "recover"]
+
+    @pytest.mark.spec("invariants:I-09", "invariants:I-18")
+    @pytest.mark.parametrize("write", WRITES)
+    async def test_a_write_that_waits_while_the_run_ends_is_refused(
+        self, store: Store, second_store: Store, clock: FakeClock, until_blocked: Blocked, write: str
+    ) -> None:
+        run = await running_run(store)
+        await begin(store, begun(run, key="open"))
+        opened = await attempts(store)
+
+        outcome = await meanwhile(
+            second_store, end_under(run), lambda: WRITES[write](store, clock, run), until_blocked
+        )
+
+        assert isinstance(outcome, ClaimLost)
+        assert ((await view(store)).output, (await load(store)).available_at) == (b"first", None)
+        assert await attempts(store) == opened
+        assert [cause for _, _, cause in await causes(store)] == ["start", "claim", "finish"]
+
+    @pytest.mark.spec("invariants:I-18")
+    async def test_of_a_batch_that_waits_only_the_rows_of_the_lost_claim_are_refused(
+        self, store: Store, second_store: Store, clock: FakeClock, until_blocked: Blocked
+    ) -> None:
+        runs = await running_runs(store, 5)
+        for kept in (runs[0], runs[1], runs[3], runs[4]):
+            await renew(store, kept, HOUR)
+        clock.advance(VISIBLE_FOR)
+
+        done = await meanwhile(
+            second_store, take_over, lambda: complete(store, *[completed(run) for run in runs]), until_blocked
+        )
+
+        assert done == [0, 1, 3, 4]
+        assert [len(await attempts(store, number)) for number in range(1, 6)] == [1, 1, 0, 1, 1]
+
+    async def test_of_a_batch_of_endings_that_waits_only_the_lost_one_is_refused(
+        self, store: Store, second_store: Store, clock: FakeClock, until_blocked: Blocked
+    ) -> None:
+        runs = await running_runs(store, 3)
+        for kept in (runs[0], runs[2]):
+            await renew(store, kept, HOUR)
+        clock.advance(VISIBLE_FOR)
+
+        done = await meanwhile(
+            second_store, take_over, lambda: finish(store, *[finished(run) for run in runs]), until_blocked
+        )
+
+        assert done == [0, 2]
+        assert [len(await log(store, number)) for number in (1, 2, 3)] == [3, 3, 3]
+        assert (await load(store, 2)).token == 2
+
+    @pytest.mark.spec("invariants:I-20")
+    async def test_a_renewal_that_commits_first_keeps_the_claim(
+        self, store: Store, second_store: Store, clock: FakeClock
+    ) -> None:
+        run = await running_run(store)
+        clock.advance(VISIBLE_FOR)  # due to be taken over, and not yet taken over
+
+        async def renew_it(tx: Tx) -> None:
+            assert await tx.runs.renew(namespace=NAMESPACE, id=run.id, token=run.token, visibility_for=VISIBLE_FOR)
+
+        async def claim_at_once(tx: Tx) -> None:
+            await renew_it(tx)
+
+        async def any_moment() -> None:
+            await asyncio.sleep(0)
+
+        renewing = asyncio.create_task(second_store.run_tx("renew", claim_at_once))
+        await any_moment()
+        rows = await claim(store, poll=2, worker=OTHER_WORKER)
+        await asyncio.gather(renewing, return_exceptions=True)
+
+        assert rows == []
+
+    async def test_a_completion_and_a_take_over_agree_on_who_was_first(
+        self, store: Store, second_store: Store, clock: FakeClock
+    ) -> None:
+        runs = await running_runs(store, 40)
+        clock.advance(VISIBLE_FOR)
+
+        async def take_all() -> dict[str, int]:
+            rows = await claim(second_store, poll=2, worker=OTHER_WORKER)
+            return {row.run.id: row.run.token for row in rows}
+
+        completing = [complete(store, completed(run, renew_for=SECOND)) for run in runs]
+        taken, *done = await asyncio.gather(take_all(), *completing)
+
+        for run, passed in zip(runs, done, strict=True):
+            number = int(run.id[4:])
+            assert (passed == [0]) == (len(await attempts(store, number)) == 1)
+            # Renewed before the claim looked, or refused after it: never both a record and a new holder's blank page.
+            assert not (passed == [0] and run.id in taken)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
+import asyncpg
 import pytest
 
 from windlass.app import App
@@ -18,32 +19,80 @@ from windlass.model.run import LogEntry, Run, RunId, RunStatus
 from windlass.rules.runs import TRANSITIONS
 from windlass.runtime import seeded_rng
 from windlass.settings import Settings
+from windlass.store.migrate import SCHEMA
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 from windlass.testing.postgres import PostgresServer
 
 PATIENCE = 20.0  # real seconds before a test that makes no progress is given up
-VISIBILITY = "300s"
 
 
 class OpenHarness(Protocol):
     async def __call__(self, **options: Any) -> Harness: ...
 
 
-@pytest.fixture(scope="session")
-def postgres_template(postgres_server: PostgresServer) -> str:
-    """A migrated database, for the others to be copied from: a copy is far cheaper than a migration."""
-    url = postgres_server.create_database()
+# Emptied, not dropped: creating a database takes ten times as long as truncating its tables.
+EMPTY = f"""
+select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid();
+do $$ begin
+    execute (select 'truncate ' || string_agg(format('%I.%I', schemaname, tablename), ', ') || ' restart identity'
+               from pg_tables where schemaname = '{SCHEMA}' and tablename <> 'meta');
+end $$
+"""
 
-    async def migrate() -> None:
-        async with App(url, settings=Settings()):
-            pass
 
-    # In a thread, because the tests' own loop must stay the current one here.
-    thread = threading.Thread(target=asyncio.run, args=(migrate(),))
+class PostgresDatabases:
+    """Migrated databases without rows, one for each test that runs at the moment."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._empty: list[str] = []
+
+    def take(self) -> str:
+        if not self._empty:
+            url = self._server.create_database()
+            _in_thread(_migrate(url))
+            return url
+        return self._empty.pop()
+
+    def give_back(self, url: str) -> None:
+        _in_thread(_empty(url))
+        self._empty.append(url)
+
+
+async def _migrate(url: str) -> None:
+    async with App(url, settings=Settings()):
+        pass
+
+
+async def _empty(url: str) -> None:
+    connection = await asyncpg.connect(url, ssl=False)
+    try:
+        await connection.execute(EMPTY)
+    finally:
+        await connection.close()
+
+
+def _in_thread(work: Coroutine[Any, Any, None]) -> None:
+    """On a loop of its own: the one of the test must stay the current one."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(work)
+        except BaseException as error:  # for the caller
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="test-postgres")
     thread.start()
     thread.join()
-    return url
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server: PostgresServer) -> PostgresDatabases:
+    return PostgresDatabases(postgres_server)
 
 
 def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
@@ -53,10 +102,10 @@ def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
         folder: Path = request.getfixturevalue("tmp_path")
         yield f"sqlite:///{folder / 'windlass.db'}"
     else:
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        url = server.create_database(template=request.getfixturevalue("postgres_template"))
+        databases: PostgresDatabases = request.getfixturevalue("postgres_databases")
+        url = databases.take()
         yield url
-        server.drop_database(url)
+        databases.give_back(url)
 
 
 @pytest.fixture(params=["memory", "disk", "postgres"])
@@ -101,6 +150,25 @@ async def _harnesses(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
             if not harness.app._opening.is_closed:
                 await check_all_logs(harness)
                 break
+        closing = asyncio.ensure_future(stack.aclose())
+        while not closing.done():  # a test that failed may have left a body behind, and the grace is fake time too
+            clock.advance("1s")
+            await asyncio.wait([closing], timeout=0.01)
+        await closing
+
+
+@pytest.fixture(autouse=True)
+async def give_up() -> AsyncIterator[None]:
+    """Cancel a test that waits for something that does not come: a result has no time limit of its own."""
+
+    def cancel() -> None:
+        for task in asyncio.all_tasks():
+            if getattr(task.get_coro(), "__name__", "").startswith("test_"):
+                task.cancel("This test made no progress.")
+
+    timer = asyncio.get_running_loop().call_later(3 * PATIENCE, cancel)
+    yield
+    timer.cancel()
 
 
 @pytest.fixture

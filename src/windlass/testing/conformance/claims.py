@@ -170,7 +170,12 @@ class ClaimConformance:
 
     @pytest.mark.spec("runs:P2.9")
     async def test_only_what_is_served_is_claimed_and_the_rest_stays_untouched(self, store: Store) -> None:
-        others = {2: {"queue": "mail"}, 3: {"name": "refund"}, 4: {"version": "2"}, 6: {"queue": "mail", "version": "2"}}
+        others = {
+            2: {"queue": "mail"},
+            3: {"name": "refund"},
+            4: {"version": "2"},
+            6: {"queue": "mail", "version": "2"},
+        }
         await create(store, new_run(1), *[new_run(number, **fields) for number, fields in others.items()])
         await create(store, new_run(5, namespace="other"))
         before = [await load(store, number) for number in others]

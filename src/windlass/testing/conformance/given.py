@@ -219,7 +219,11 @@ def engine_on(store: Store, clock: FakeClock, **settings: Any) -> Engine:
     """An engine over a store that is open already; it hears no other process. Whoever opened the store closes it."""
     return Engine(
         # Each with chances of its own: two engines must not make the same ids.
-        store, Hub(), clock=clock, rng=seeded_rng(f"engine {next(_engines)}"), settings=EngineSettings(**settings)
+        store,
+        Hub(),
+        clock=clock,
+        rng=seeded_rng(f"engine {next(_engines)}"),
+        settings=EngineSettings(**settings),
     )
 
 

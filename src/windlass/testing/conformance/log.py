@@ -49,7 +49,9 @@ async def append(store: Store, *entries: NewLogEntry) -> None:
 
 class LogConformance:
     async def test_entries_come_back_as_they_were_written(self, store: Store, clock: FakeClock) -> None:
-        await append(store, entry("a"), entry("b", from_status="pending", to_status="running", at=Instant(7), data=b"\0"))
+        await append(
+            store, entry("a"), entry("b", from_status="pending", to_status="running", at=Instant(7), data=b"\0")
+        )
 
         first, second = await log(store)
 

@@ -1,0 +1,112 @@
+"""Does PostgreSQL remember as a store must?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+
+from windlass.store.base import Store
+from windlass.store.postgres.store import PostgresStore
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance import (
+    BatchConformance,
+    ClaimConformance,
+    FencingConformance,
+    FinishingConformance,
+    LogConformance,
+    StartConformance,
+    StepConformance,
+    TransactionConformance,
+    WaitConformance,
+    WorkerConformance,
+)
+from windlass.testing.conformance.fencing import PATIENCE, Blocked
+from windlass.testing.postgres import PostgresServer
+
+# The one thing that waits in these databases is the late write.
+LATE_WRITES = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and pid <> pg_backend_pid() and wait_event_type = 'Lock'
+"""
+
+
+@pytest.fixture(scope="session")
+def migrated_url(postgres_server: PostgresServer) -> str:
+    """A database with our tables and nothing in them, to be copied: faster than migrating anew for every test."""
+    url = postgres_server.create_database()
+
+    async def migrate() -> None:
+        opened = PostgresStore(url)
+        await opened.open()
+        await opened.close()
+
+    asyncio.run(migrate())
+    return url
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer, migrated_url: str) -> Iterator[str]:
+    url = postgres_server.create_database(template=migrated_url)
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+async def store(database_url: str, clock: FakeClock) -> AsyncIterator[Store]:
+    opened = PostgresStore(database_url, clock=clock)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def second_store(database_url: str, clock: FakeClock) -> AsyncIterator[Store]:
+    opened = PostgresStore(database_url, clock=clock)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+class TestTransactions(TransactionConformance): ...
+
+
+class TestStarts(StartConformance): ...
+
+
+class TestClaims(ClaimConformance): ...
+
+
+class TestSteps(StepConformance): ...
+
+
+class TestWaits(WaitConformance): ...
+
+
+class TestFinishing(FinishingConformance): ...
+
+
+class TestLog(LogConformance): ...
+
+
+class TestWorkers(WorkerConformance): ...
+
+
+class TestFencing(FencingConformance):
+    @pytest.fixture
+    async def until_blocked(self, database_url: str) -> AsyncIterator[Blocked]:
+        """PostgreSQL knows who waits for a row lock, so here the wait is proven."""
+        session = await asyncpg.connect(database_url)
+
+        async def wait() -> None:
+            async with asyncio.timeout(PATIENCE):
+                while not await session.fetchval(LATE_WRITES):
+                    await asyncio.sleep(0)
+
+        yield wait
+        await session.close()
+
+
+class TestBatches(BatchConformance): ...

@@ -1,0 +1,70 @@
+"""Does an SQLite file that two stores share remember as a store must?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from windlass.store.base import Store
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance import (
+    BatchConformance,
+    ClaimConformance,
+    FencingConformance,
+    FinishingConformance,
+    LogConformance,
+    StartConformance,
+    StepConformance,
+    TransactionConformance,
+    WaitConformance,
+    WorkerConformance,
+)
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
+    opened = SqliteStore(str(tmp_path / "windlass.db"), clock=clock)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def second_store(store: Store, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
+    opened = SqliteStore(str(tmp_path / "windlass.db"), clock=clock)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+class TestTransactions(TransactionConformance): ...
+
+
+class TestStarts(StartConformance): ...
+
+
+class TestClaims(ClaimConformance): ...
+
+
+class TestSteps(StepConformance): ...
+
+
+class TestWaits(WaitConformance): ...
+
+
+class TestFinishing(FinishingConformance): ...
+
+
+class TestLog(LogConformance): ...
+
+
+class TestWorkers(WorkerConformance): ...
+
+
+class TestFencing(FencingConformance): ...
+
+
+class TestBatches(BatchConformance): ...

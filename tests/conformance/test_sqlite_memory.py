@@ -1,0 +1,66 @@
+"""Does SQLite in memory remember as a store must?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from windlass.store.base import Store
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance import (
+    BatchConformance,
+    ClaimConformance,
+    FencingConformance,
+    FinishingConformance,
+    LogConformance,
+    StartConformance,
+    StepConformance,
+    TransactionConformance,
+    WaitConformance,
+    WorkerConformance,
+)
+
+
+@pytest.fixture
+async def store(clock: FakeClock) -> AsyncIterator[Store]:
+    opened = SqliteStore(":memory:", clock=clock)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def second_store(store: Store) -> Store:
+    return store  # what is in memory belongs to one connection
+
+
+class TestTransactions(TransactionConformance): ...
+
+
+class TestStarts(StartConformance): ...
+
+
+class TestClaims(ClaimConformance): ...
+
+
+class TestSteps(StepConformance): ...
+
+
+class TestWaits(WaitConformance): ...
+
+
+class TestFinishing(FinishingConformance): ...
+
+
+class TestLog(LogConformance): ...
+
+
+class TestWorkers(WorkerConformance): ...
+
+
+class TestFencing(FencingConformance): ...
+
+
+class TestBatches(BatchConformance): ...

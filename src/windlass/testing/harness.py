@@ -1,17 +1,18 @@
 """Try a workflow without waiting: an app on a clock that the test moves, with its worker beside it.
 
-    async with Harness() as harness:
-        @harness.app.workflow
-        async def order(ctx, id: str) -> str: ...
+async with Harness() as harness:
+    @harness.app.workflow
+    async def order(ctx, id: str) -> str: ...
 
-        handle = await harness.start(order, "7")
-        await harness.advance("2d")
-        assert await handle.result() == "order 7 done"
+    handle = await harness.start(order, "7")
+    await harness.advance("2d")
+    assert await handle.result() == "order 7 done"
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -33,6 +34,7 @@ from windlass.testing.clock import FakeClock
 
 PATIENCE = 20.0  # real seconds before a test that makes no progress is called stuck
 LOOK_EVERY = 0.001
+_NUMBERS = itertools.count()  # two harnesses on one database must not draw the same ids
 
 
 class Stuck(WindlassError):
@@ -59,7 +61,12 @@ class Harness:
         self.clock = clock or FakeClock()
         self._slots, self._queues, self._has_worker = slots, queues, has_worker
         self.app = App(
-            url, settings=settings or Settings(), _clock=self.clock, _rng=seeded_rng("harness"), _hooks=hooks, **options
+            url,
+            settings=settings or Settings(),
+            _clock=self.clock,
+            _rng=seeded_rng(f"harness {next(_NUMBERS)}"),
+            _hooks=hooks,
+            **options,
         )
         self._stack = AsyncExitStack()
 

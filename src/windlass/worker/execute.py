@@ -82,6 +82,7 @@ class Execution:
         context.run(OWNER.set, self.tree)
         self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
         self.ending.watch_claim()
+        self.nudge()  # code that begins with a foreign wait asks for nothing, and is to be noticed all the same
 
     # --- what the code asks -------------------------------------------------------------------------------------------
 
@@ -334,13 +335,14 @@ class Execution:
                 root.exception()  # seen: the disagreement explains it
             self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
         elif root.cancelled():
-            self.ending.end(
-                self.reports.fail(failures.of_workflow(asyncio.CancelledError("The workflow cancelled itself.")))
-            )
+            self.ending.end(self.reports.fail(self._failure(asyncio.CancelledError("The workflow cancelled itself."))))
         elif (error := root.exception()) is not None:
-            self.ending.end(self.reports.fail(failures.of_workflow(error)))
+            self.ending.end(self.reports.fail(self._failure(error)))
         else:
             self.ending.end(self.reports.succeed(root.result(), self.definition))
+
+    def _failure(self, error: BaseException) -> Failure:
+        return failures.of_workflow(error, codec=self.codec)
 
     def close(self) -> None:
         """From here on ctx refuses every call, and nothing that still runs is listened to."""

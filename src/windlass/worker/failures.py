@@ -58,7 +58,7 @@ def of_step(
     )
 
 
-def of_workflow(error: BaseException) -> Failure:
+def of_workflow(error: BaseException, *, codec: Codec) -> Failure:
     """The run failed because its code let this exception out."""
     if isinstance(error, StepFailed):
         return Failure(
@@ -66,6 +66,7 @@ def of_workflow(error: BaseException) -> Failure:
             type=error.type,
             message=error.message,
             traceback=error.traceback or _traceback_text(error),
+            data=_encoded(error.data, codec),
             step=error.subject.removeprefix("Step ").strip("'"),
         )
     return Failure(

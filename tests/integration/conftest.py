@@ -121,14 +121,14 @@ def shared_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-async def open_harness(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
+async def open_harness(url: str, clock: FakeClock, give_up: None) -> AsyncIterator[OpenHarness]:
     """Open a harness with the options given; closed behind the test, once the logs have been checked."""
     async for opener in _harnesses(url, clock):
         yield opener
 
 
 @pytest.fixture
-async def open_shared(shared_url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
+async def open_shared(shared_url: str, clock: FakeClock, give_up: None) -> AsyncIterator[OpenHarness]:
     """Open harnesses on one database and one clock, each as if it were a process of its own."""
     async for opener in _harnesses(shared_url, clock):
         yield opener
@@ -157,7 +157,7 @@ async def _harnesses(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
         await closing
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 async def give_up() -> AsyncIterator[None]:
     """Cancel a test that waits for something that does not come: a result has no time limit of its own."""
 

@@ -242,6 +242,8 @@ class Worker:
     def _arguments(self, run: ClaimedRun, definition: WorkflowDefinition) -> tuple[Any, ...]:
         codec, types = self._host.codec, definition.argument_types
         given: tuple[Any, ...] = codec.decode(run.input)
+        if not definition.required <= len(given) <= len(types):
+            raise InvalidInput(f"it was started with {len(given)} arguments, and now takes {len(types)}.")
         if all(type(value) is kind for value, kind in zip(given, types, strict=False)):
             return given  # nothing to convert, as with most arguments
         converted: tuple[Any, ...] = codec.decode(run.input, tuple[types[: len(given)]])  # type: ignore[misc]

@@ -159,6 +159,18 @@ class ClaimConformance:
             assert (await causes(store))[-1] == ("running", "running", "recover")
         assert await finish(store, finished(first)) == []
 
+    async def test_a_claim_lasts_as_long_as_its_workflow_wants(self, store: Store, clock: FakeClock) -> None:
+        engine = engine_on(store, clock)
+        await asyncio.gather(*[engine.runs.start_run(start(name=name)) for name in ("invoice", "refund")])
+
+        claimed = await engine.work.claim_runs(poll(served=(*SERVED, REFUND), visibilities={"refund": SECOND}))
+
+        ends = [(await engine.runs.get_run(NAMESPACE, run.run_id)).run.available_at for run in claimed]
+        lengths = {"invoice": VISIBLE_FOR, "refund": SECOND}
+        assert sorted(run.name for run in claimed) == ["invoice", "refund"]
+        assert ends == [clock.now() + lengths[run.name] for run in claimed]
+        assert [run.visibility_for for run in claimed] == [lengths[run.name] for run in claimed]
+
     async def test_a_renewed_claim_is_not_taken_over(self, store: Store, clock: FakeClock) -> None:
         run = await running_run(store)
         clock.advance(VISIBLE_FOR - 1)
@@ -227,13 +239,9 @@ class ClaimConformance:
             while len(found) < 40:
                 found.extend(run.run_id for run in await engine.work.claim_runs(command))
 
-        started, *_ = await while_time_passes(
-            clock,
-            asyncio.gather(
-                asyncio.gather(*[engines[side % 2].runs.start_run(start(side)) for side in range(40)]),
-                *[keep_polling(engines[side % 2], WorkerId(f"wrk_{side}")) for side in range(6)],
-            ),
-        )
+        pollers = asyncio.gather(*[keep_polling(engines[side % 2], WorkerId(f"wrk_{side}")) for side in range(6)])
+        started = await asyncio.gather(*[engines[side % 2].runs.start_run(start(side)) for side in range(40)])
+        await while_time_passes(clock, pollers)
 
         assert sorted(found) == sorted(item.run_id for item in started)
 

@@ -89,7 +89,7 @@ async def meanwhile(
 
 async def take_over(tx: Tx) -> None:
     (row,) = await tx.runs.claim(
-        namespace=NAMESPACE, served=SERVED, limit=1, worker=OTHER_WORKER, poll=2, visibility_for=VISIBLE_FOR
+        namespace=NAMESPACE, served=SERVED, limit=1, worker=OTHER_WORKER, poll=2, claim_for=lambda name: VISIBLE_FOR
     )
     assert row.run.token == 2
 
@@ -112,7 +112,6 @@ WRITES = {
     "complete a step": engine_call("complete_step", lambda run: completed(run, renew_for=VISIBLE_FOR)),
     "complete a begun step": engine_call("complete_step", lambda run: completed(run, key="open")),
     "begin a step": engine_call("begin_step", begun),
-    "begin a wait": engine_call("begin_step", lambda run: begun(run, due_for=HOUR)),
     "finish": engine_call("finish_run", finished),
     "renew": engine_call("renew_claim", lambda run: held(run, visibility_for=HOUR)),
     "release": engine_call("release_run", held),

@@ -6,14 +6,16 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from windlass.engine.engine import Engine
 from windlass.errors import ClaimLost, NotFound, Unavailable
 from windlass.model.commands import Outcome, Suspend
 from windlass.model.page import ListRuns
-from windlass.model.run import TERMINAL, Run, RunStatus
+from windlass.model.run import TERMINAL, Run, RunId, RunStatus
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.store.base import Store
+from windlass.store.queries.runs import Ending
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import (
     FAILURE,
@@ -51,12 +53,12 @@ async def everything_about(store: Store) -> list[Any]:
     return [await view(store), await log(store), await attempts(store), (await endings(store, run_id(1)))]
 
 
-async def endings(store: Store, *ids: str) -> dict[str, Any]:
-    return dict(await store.read("endings", lambda tx: tx.runs.endings(NAMESPACE, [*ids])))  # type: ignore[list-item]
+async def endings(store: Store, *ids: RunId) -> dict[RunId, Ending]:
+    return await store.read("endings", lambda tx: tx.runs.endings(NAMESPACE, ids))
 
 
-async def outcomes(store: Store, *runs: Run) -> dict[str, Outcome]:
-    return dict(await store.read("outcomes", lambda tx: tx.runs.outcomes(NAMESPACE, [run.id for run in runs])))
+async def outcomes(store: Store, *runs: Run) -> dict[RunId, Outcome]:
+    return await store.read("outcomes", lambda tx: tx.runs.outcomes(NAMESPACE, [run.id for run in runs]))
 
 
 class FinishingConformance:
@@ -163,11 +165,14 @@ class FinishingConformance:
         assert await create(store, new_run(input=b"other")) == []
         assert await everything_about(store) == before
 
-    async def test_outcomes_leave_out_what_is_not_over(self, store: Store) -> None:
+    async def test_outcomes_say_where_each_run_stands_and_know_no_others(self, store: Store) -> None:
         one, two = await running_runs(store, 2)
         await finish(store, finished(two))
 
-        assert [*await outcomes(store, one, two, two)] == [two.id]
+        found = await outcomes(store, one, two, two, replace(one, id=run_id(9)))
+
+        ended = Outcome(status=RunStatus.COMPLETED, output=b"42")
+        assert found == {one.id: Outcome(status=RunStatus.RUNNING), two.id: ended}
         assert await store.read("outcomes", lambda tx: tx.runs.outcomes("other", [two.id])) == {}
 
     async def test_whoever_waits_for_a_result_gets_it_when_the_run_ends(self, store: Store, clock: FakeClock) -> None:

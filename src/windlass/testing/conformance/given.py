@@ -71,7 +71,12 @@ async def claim(
     return await store.run_tx(
         "claim",
         lambda tx: tx.runs.claim(
-            namespace=NAMESPACE, served=served, limit=limit, worker=worker, poll=poll, visibility_for=visibility_for
+            namespace=NAMESPACE,
+            served=served,
+            limit=limit,
+            worker=worker,
+            poll=poll,
+            claim_for=lambda name: visibility_for,
         ),
         single=True,
     )
@@ -174,6 +179,20 @@ def settled(run: Run, **fields: Any) -> Step:
     return Step(**(values | fields))
 
 
+def waiting(run: Run, due_at: int, **fields: Any) -> Step:
+    """A wait that has begun."""
+    values: dict[str, Any] = {
+        "key": "sleep",
+        "kind": StepKind.SLEEP,
+        "status": StepStatus.WAITING,
+        "failures": 0,
+        "failure": None,
+        "due_at": Instant(due_at),
+        "finished_at": None,
+    }
+    return settled(run, **(values | fields))
+
+
 async def begin(store: Store, *commands: BeginStep) -> list[int]:
     return sorted(await store.run_tx("begin", lambda tx: tx.steps.begin(commands), single=True))
 
@@ -265,7 +284,8 @@ def holding(run: Run) -> HoldRun:
 
 
 def held(run: Run, **fields: Any) -> Claim:
-    return Claim(**({"namespace": NAMESPACE, "run_id": run.id, "token": run.token} | fields))
+    values: dict[str, Any] = {"namespace": NAMESPACE, "run_id": run.id, "token": run.token}
+    return Claim(**(values | fields))
 
 
 async def while_time_passes(clock: FakeClock, work: Awaitable[T]) -> T:

@@ -9,7 +9,7 @@ import pytest
 from windlass.errors import ClaimLost
 from windlass.model.run import Run
 from windlass.model.step import StepKind, StepStatus
-from windlass.model.time import MINUTE, SECOND, Duration, Instant
+from windlass.model.time import MINUTE, SECOND, Instant
 from windlass.store.base import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import (
@@ -36,6 +36,7 @@ from windlass.testing.conformance.given import (
     settle,
     settled,
     stale,
+    waiting,
 )
 
 
@@ -72,25 +73,29 @@ class StepConformance:
 
         assert [step.output for step in await history(store)] == [b""]
 
-    async def test_a_begun_step_is_completed_in_place_and_keeps_its_start(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_begun_step_is_completed_in_place(self, store: Store, clock: FakeClock) -> None:
         run = await running_run(store)
-        began_at = clock.now()
         assert await begin(store, begun(run)) == [0]
+        (seen,) = await attempts(store)
+        assert (seen.status, seen.started_at, seen.order) == (StepStatus.RUNNING, clock.now(), None)
         clock.advance(SECOND)
 
-        assert await complete(store, completed(run)) == [0]
+        assert await complete(store, completed(run, ran_for=SECOND + 20)) == [0]
 
         (step,) = await attempts(store)
-        assert (step.status, step.started_at, step.finished_at) == (StepStatus.COMPLETED, began_at, clock.now())
+        assert (step.status, step.finished_at) == (StepStatus.COMPLETED, clock.now())
+        assert step.started_at == clock.now() - SECOND - 20  # when the body began, not when that was seen
 
     async def test_a_wait_that_is_over_is_completed_in_place(self, store: Store) -> None:
         run = await running_run(store)
-        await begin(store, begun(run, kind=StepKind.SLEEP, due_for=Duration(5)))
+        await settle(store, waiting(run, 20))
+        assert await begin(store, begun(run, key="sleep", kind=StepKind.SLEEP)) == []  # a wait has no body
 
-        assert await complete(store, completed(run, kind=StepKind.SLEEP)) == [0]
+        assert await complete(store, completed(run, key="sleep", kind=StepKind.SLEEP)) == [0]
 
         (step,) = await attempts(store)
         assert (step.status, step.kind, step.output) == (StepStatus.COMPLETED, StepKind.SLEEP, b"out")
+        assert step.started_at == 5  # it has waited since then
 
     async def test_an_attempt_that_failed_is_over_and_the_next_is_another_row(self, store: Store) -> None:
         run = await running_run(store)
@@ -123,7 +128,6 @@ class StepConformance:
 
         assert await complete(store, completed(writer, renew_for=10 * VISIBLE_FOR, **fields)) == []
         assert await begin(store, begun(writer, **fields)) == []
-        assert await begin(store, begun(writer, due_for=MINUTE, **fields)) == []
 
         assert await attempts(store) == []
         assert await load(store) == before

@@ -40,6 +40,7 @@ from windlass.testing.conformance.given import (
     settle,
     settled,
     view,
+    waiting,
 )
 
 RETRY = RetryPolicy(max_attempts=2, initial_for=MINUTE, factor=1.0)
@@ -80,19 +81,15 @@ def suspended(run: Run, *, waits: tuple[WaitStep, ...] = (), failures: tuple[Fai
 
 
 class WaitConformance:
-    async def test_a_wait_keeps_its_first_due_time(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_wait_keeps_its_first_due_time(self, store: Store) -> None:
         run = await running_run(store)
-        due_at = clock.now() + SECOND
-        await begin(store, begun(run, kind=StepKind.SLEEP, due_for=SECOND))
-        clock.advance(10)
+        await settle(store, waiting(run, 70))
 
-        assert await begin(store, begun(run, kind=StepKind.SLEEP, due_for=SECOND)) == [0]
-        await settle(
-            store, settled(run, kind=StepKind.SLEEP, status=StepStatus.WAITING, due_at=Instant(1), failure=None)
-        )
+        await settle(store, waiting(run, 90, started_at=Instant(25)))
+        await settle(store, waiting(run, 50))
 
         (step,) = await open_waits(store)
-        assert (step.status, step.due_at, step.kind) == (StepStatus.WAITING, due_at, StepKind.SLEEP)
+        assert (step.status, step.due_at, step.started_at) == (StepStatus.WAITING, 70, 5)
 
     async def test_a_failed_attempt_settles_what_was_begun_and_nothing_that_is_over(
         self, store: Store, clock: FakeClock
@@ -106,7 +103,7 @@ class WaitConformance:
 
         done, failed = sorted(await attempts(store), key=lambda step: step.key)
         assert (failed.status, failed.failure, failed.due_at) == (StepStatus.FAILED, FAILURE, 99)
-        assert (failed.started_at, failed.finished_at, failed.failures) == (clock.now(), 9, 1)
+        assert (failed.started_at, failed.finished_at, failed.failures) == (5, 9, 1)
         assert (done.status, done.failure) == (StepStatus.COMPLETED, None)
 
     async def test_open_waits_are_the_latest_attempts_that_will_go_on(self, store: Store) -> None:
@@ -118,8 +115,8 @@ class WaitConformance:
             settled(run, key="over", due_at=None),
             settled(run, key="tried", attempt=1),
         )
-        await begin(store, begun(run, key="tried", attempt=2), begun(run, key="sleep", due_for=SECOND))
-        await begin(store, begun(run, key="slept", due_for=SECOND))
+        await settle(store, waiting(run, 70), waiting(run, 70, key="slept"))
+        await begin(store, begun(run, key="tried", attempt=2))
         await complete(store, completed(run, key="slept"))
 
         assert sorted((step.key, step.attempt) for step in await open_waits(store)) == [("again", 2), ("sleep", 1)]
@@ -149,7 +146,7 @@ class WaitConformance:
     async def test_a_crash_does_not_start_a_sleep_over(self, store: Store, clock: FakeClock) -> None:
         engine, run = engine_on(store, clock), await running_run(store)
         slept_from = clock.now()
-        await begin(store, begun(run, key="sleep", kind=StepKind.SLEEP, due_for=HOUR))
+        await settle(store, waiting(run, slept_from + HOUR))
         clock.advance(VISIBLE_FOR)
         second = await claim_one(engine, 2, worker=OTHER_WORKER)
 
@@ -196,7 +193,7 @@ class WaitConformance:
 
     async def test_a_run_parks_at_the_earliest_of_all_it_waits_for(self, store: Store, clock: FakeClock) -> None:
         engine, run = engine_on(store, clock), await running_run(store)
-        await begin(store, begun(run, key="long", kind=StepKind.SLEEP, due_for=HOUR))
+        await settle(store, waiting(run, clock.now() + HOUR, key="long"))
         waits = (sleeping(run, "short", due_for=MINUTE), sleeping(run, "at", due_at=Instant(clock.now() + 2 * MINUTE)))
 
         await engine.work.suspend_run(suspended(run, waits=waits))
@@ -248,8 +245,8 @@ class WaitConformance:
 
     async def test_a_held_run_says_why_and_goes_on_where_it_waited(self, store: Store, clock: FakeClock) -> None:
         engine, run = engine_on(store, clock), await running_run(store)
-        await begin(store, begun(run, key="sleep", kind=StepKind.SLEEP, due_for=HOUR))
         slept_from = clock.now()
+        await settle(store, waiting(run, slept_from + HOUR))
 
         await engine.work.hold_run(holding(run))
 

@@ -1,0 +1,47 @@
+"""Does a run whose workflow has got another signature fail with one clear line, and nobody else with it?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+import windlass
+from windlass.testing.harness import Harness
+
+
+@pytest.fixture
+async def harness(url: str) -> AsyncIterator[Harness]:
+    async with Harness(url) as harness:
+        yield harness
+
+
+async def test_a_run_whose_arguments_no_longer_fit_fails_and_the_worker_goes_on(harness: Harness) -> None:
+    @harness.app.workflow(name="ship")
+    async def ship(ctx: windlass.Context, order: str, by: str) -> str:
+        return f"{order} by {by}"
+
+    later = await harness.start(ship, "7", "sea", delay="1h")
+    mistyped = await harness.start(ship, "8", "air", delay="1h")
+    await harness.idle()
+
+    def redeclared() -> None:
+        async def ship(ctx: windlass.Context, order: str) -> str:
+            return order
+
+        ship.__qualname__ = original
+        harness.app.workflow(name="ship")(ship)
+
+    original = ship.__qualname__
+    redeclared()
+    await harness.advance("1h")
+
+    for handle in (later, mistyped):
+        with pytest.raises(windlass.RunFailed, match="started with 2 arguments, and now takes 1"):
+            await handle.result()
+
+    @harness.app.workflow
+    async def other(ctx: windlass.Context) -> str:
+        return "still here"
+
+    assert await harness.run(other) == "still here"

@@ -18,10 +18,12 @@ from windlass.testing.evidence import Snapshot, observe, take_snapshot
 
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
 
-BACKENDS = """
-select array_agg(pid) from pg_stat_activity
- where datname = current_database() and backend_type = 'client backend' and pid <> all($1::int[])
+# A connection that was just being made when its process died may be left, but it has nothing to carry out.
+AT_WORK = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and backend_type = 'client backend' and state <> 'idle' and pid <> pg_backend_pid()
 """
+PATIENCE = 10.0  # seconds for the server to notice that a client is gone
 
 
 class Places(Protocol):
@@ -101,19 +103,22 @@ class PostgresPlaces:
         self._store = PostgresStore(url, clock=FakeClock())
         self._runner.run(self._store.open())
         self._connection = self._runner.run(self._connect())
-        self._own: list[int] = self._runner.run(self._connection.fetchval(BACKENDS, []))
 
     def fresh(self) -> Place:
         self._runner.run(self._connection.execute(CLEAR))
         folder = _emptied(self._folder / "case")
-        return PostgresPlace(self._url, folder, self._runner, store=self._store, others=self._others)
+        return PostgresPlace(self._url, folder, self._runner, store=self._store, settle=self._settle)
 
     async def _connect(self) -> asyncpg.Connection[Any]:
         return await asyncpg.connect(self._url, ssl=False)
 
-    def _others(self) -> int:
-        """How many connections there are that are not ours."""
-        return len(self._runner.run(self._connection.fetchval(BACKENDS, self._own)) or [])
+    def _settle(self) -> None:
+        """Wait until the server does nothing for anyone else."""
+        self._runner.run(asyncio.wait_for(self._at_rest(), PATIENCE))
+
+    async def _at_rest(self) -> None:
+        while await self._connection.fetchval(AT_WORK):
+            pass
 
     def close(self) -> None:
         self._runner.run(self._connection.close())
@@ -123,18 +128,17 @@ class PostgresPlaces:
 
 class PostgresPlace(Place):
     def __init__(
-        self, url: str, folder: Path, runner: asyncio.Runner, *, store: PostgresStore, others: Callable[[], int]
+        self, url: str, folder: Path, runner: asyncio.Runner, *, store: PostgresStore, settle: Callable[[], None]
     ) -> None:
         super().__init__(url, folder)
-        self._runner, self._store, self._others = runner, store, others
+        self._runner, self._store, self._settle = runner, store, settle
 
     def look(self, *, at: int, life: int) -> Snapshot:
         return self._runner.run(take_snapshot(self._store, at=at, life=life))
 
     def look_at_death(self, *, at: int, life: int) -> Snapshot:
         """Look once the server has noticed: a statement on its way when its sender died may still be carried out."""
-        while self._others():
-            pass
+        self._settle()
         return self.look(at=at, life=life)
 
 

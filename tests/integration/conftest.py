@@ -237,6 +237,25 @@ async def eventually(is_true: Callable[[], bool | Awaitable[bool]], *, what: str
         await asyncio.sleep(0.001)
 
 
+async def until_path(harness: Harness, handle: Handle[Any], status: str, *, times: int = 1) -> None:
+    """Wait until a run has come into a status that many times, and stands there."""
+
+    async def is_there() -> bool:
+        path = await path_of(harness, handle)
+        return path[-1] == status and path.count(status) >= times
+
+    await eventually(is_there, what=f"{handle.id} is {status} for the {times}. time")
+
+
+async def until_recorded(harness: Harness, handle: Handle[Any], key: str) -> None:
+    """Wait until a step is on record, in whatever state."""
+
+    async def is_recorded() -> bool:
+        return key in await step_keys(harness, handle)
+
+    await eventually(is_recorded, what=f"step {key} is on record")
+
+
 class Gate:
     """A place where bodies stand still until the test lets them go on."""
 

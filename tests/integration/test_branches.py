@@ -30,7 +30,7 @@ async def grouped(ctx: Context) -> list[int]:
 
 async def waited(ctx: Context) -> list[int]:
     tasks = [asyncio.create_task(ctx.step(double, number, key=str(number))) for number in range(3)]
-    done, pending = await asyncio.wait(tasks)
+    _, pending = await asyncio.wait(tasks)
     assert not pending
     return [task.result() for task in tasks]
 
@@ -139,10 +139,8 @@ class Interleaving:
     """Two branches that append to one list, and bodies whose order the test decides at the first execution."""
 
     def __init__(self, harness: Harness) -> None:
-        self.bodies: list[str] = []
         self.lists: list[list[str]] = []
         self._doors: dict[str, asyncio.Event] = {}
-        self._arrived = asyncio.Event()
 
         async def race(ctx: Context) -> list[str]:
             seen: list[str] = []
@@ -161,16 +159,18 @@ class Interleaving:
         self.workflow = harness.app.workflow(race)
 
     async def body(self, name: str) -> str:
-        self.bodies.append(name)
-        self._doors[name] = asyncio.Event()
-        self._arrived.set()
-        await self._doors[name].wait()
+        door = self._doors[name] = asyncio.Event()
+        try:
+            await door.wait()
+        finally:
+            if self._doors.get(name) is door:
+                del self._doors[name]
         return name
 
     async def let(self, name: str) -> None:
         """Let one body end, once it is there."""
         await eventually(lambda: name in self._doors, what=f"body {name} is entered")
-        self._doors.pop(name).set()
+        self._doors[name].set()
 
 
 ORDERS = ["a0 b0 a1 b1 a2 b2", "b0 b1 b2 a0 a1 a2", "a0 a1 b0 b1 b2 a2", "b0 a0 a1 a2 b1 b2"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of, step_keys
+from tests.integration.conftest import Gate, OpenHarness, log_of, row_of, step_keys, until_recorded
 from windlass import Context, InvalidInput, NotFound, ReplayMismatch, WrongState
 from windlass.client.handle import Handle
 from windlass.model.run import RunId
@@ -158,18 +158,12 @@ async def test_a_run_paused_before_its_sleep_is_over_sleeps_on_when_resumed(harn
         await asyncio.gather(nap(), work())
         return "done"
 
-    async def has_begun_to_sleep() -> bool:
-        return "sleep/1" in await step_keys(harness, handle)
-
-    async def is_noted() -> bool:
-        return "work" in await step_keys(harness, handle)
-
     begun_at = harness.clock.now()
     handle = await harness.start(both)
     await gate.reached()
-    await eventually(has_begun_to_sleep, what="the sleep is on record")
+    await until_recorded(harness, handle, "sleep/1")
     harness.clock.advance("20ms")  # so is the start of the body
-    await eventually(is_noted, what="the body is on record")
+    await until_recorded(harness, handle, "work")
     code[0] = "new"
     harness.clock.advance("301s")  # the claim runs out; the next one meets the new code
     await harness.until(handle, "paused")

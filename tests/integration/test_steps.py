@@ -362,9 +362,7 @@ async def test_ctx_refuses_to_be_used_in_a_step(harness: Harness) -> None:
         return "done"
 
     assert await harness.run(leak) == "done"
-    assert refusals == 2 * [
-        "ctx can be used only by the tasks of its own run, not in a step, a thread or a callback."
-    ]
+    assert refusals == 2 * ["ctx can be used only by the tasks of its own run, not in a step, a thread or a callback."]
 
 
 async def test_ctx_refuses_to_be_used_by_another_task(harness: Harness, gate: Gate) -> None:

@@ -20,11 +20,16 @@ async def run_until_answered(
     store: Store, clock: Clock, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False
 ) -> T:
     """`store.run_tx`, repeated with growing pauses while the outcome is unknown. Raises Unavailable in the end."""
+    return await until_answered(clock, lambda: store.run_tx(name, fn, single=single))
+
+
+async def until_answered(clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:
+    """What `ask` answers, asked with growing pauses while it raises Unavailable; in the end that is raised."""
     pause: int = FIRST_PAUSE
     for _ in range(TRIES - 1):
         try:
-            return await store.run_tx(name, fn, single=single)
+            return await ask()
         except Unavailable:
             await clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-    return await store.run_tx(name, fn, single=single)
+    return await ask()

@@ -59,14 +59,17 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
 
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
-    is_repeat = False
+    tries = 0
     ended: list[ClaimedRow] = []
 
     async def claim(tx: Tx) -> list[ClaimedRun]:
+        nonlocal tries
+        tries += 1
         ended.clear()
         rows: list[ClaimedRow] = []
-        if is_repeat:  # the answer to this very poll was lost: its runs are ours already
-            rows = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+        if tries > 1:  # the answer to this very poll may be lost: its runs are ours already
+            held = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+            rows = [row for row in held if await _renew(tx, row, command)]  # time has passed since they were claimed
         rows = rows or await tx.runs.claim(
             namespace=command.namespace,
             served=command.served,
@@ -90,19 +93,18 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             _claimed(row, histories.get(row.run.id, []), command, now=now) for row in rows if row.run.id not in lost
         ]
 
-    async def attempt() -> list[ClaimedRun]:
-        nonlocal is_repeat
-        try:
-            return await parts.store.run_tx("claim_runs", claim)
-        except Unavailable:
-            is_repeat = True
-            return await parts.store.run_tx("claim_runs", claim)
-
-    claimed = await _never_lost(parts, command, attempt())
+    claimed = await _never_lost(parts, command, parts.run_tx("claim_runs", claim))
     for row in ended:
         parts.hub.publish_here(run_topic(row.run.namespace, row.run.id))
         parts.hub.publish_elsewhere(ended_topic(row.run.namespace))
     return claimed
+
+
+async def _renew(tx: Tx, row: ClaimedRow, command: ClaimRuns) -> bool:
+    run = row.run
+    return await tx.runs.renew(
+        namespace=run.namespace, id=run.id, token=run.token, visibility_for=command.claim_for(run.name)
+    )
 
 
 async def _never_lost(

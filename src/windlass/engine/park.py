@@ -38,7 +38,9 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         if park:
             waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
             run = await save_run(tx, run_rules.park(run, waits, now=now), was=run, cause=_cause(waits))
-        return Suspended(is_parked=park, verdicts=tuple(_verdict(step, now=now) for step in steps)), run
+        # Parked, the run's available_at is the only due time there is; else the holder goes on with each by itself.
+        verdicts = () if park else tuple(_verdict(step, now=now) for step in steps)
+        return Suspended(is_parked=park, verdicts=verdicts), run
 
     suspended, run = await parts.run_tx("park_run" if command.park else "suspend_steps", suspend)
     if suspended.is_parked:

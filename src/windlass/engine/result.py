@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 
+from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
 from windlass.model.commands import Outcome
@@ -70,4 +71,6 @@ class Results:
                 found.update({(namespace, RunId(run_id)): outcome for run_id, outcome in outcomes.items()})
             return found
 
-        return await self._parts.store.read("outcomes", read, single=True)
+        store, clock = self._parts.store, self._parts.clock
+        # Whoever waits for a result waits anyway: a database that is restarted meanwhile is no reason to give up.
+        return await until_answered(clock, lambda: store.read("outcomes", read, single=True))

@@ -15,7 +15,7 @@ def backoff(policy: RetryPolicy, *, failures: int, jitter: float) -> Duration:
     try:
         delay = min(policy.initial_for * policy.factor ** (failures - 1), policy.max_for)
     except OverflowError:
-        delay = policy.max_for
+        delay = policy.max_for if policy.initial_for else 0  # nothing stays nothing, however often it is multiplied
     return Duration(int(delay * (1 + JITTER * jitter)))
 
 

@@ -129,6 +129,9 @@ class Bodies:
             elif not work.cancelled():
                 work.exception()
             return
+        if work.cancelled() and isinstance(work, asyncio.Task) and work.cancelling():
+            self._on_interrupt(body)  # not by us: the loop ends around the body
+            return
         error = asyncio.CancelledError() if work.cancelled() else work.exception()
         if error is None:
             self._returned(body, work.result())

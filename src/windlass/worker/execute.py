@@ -75,7 +75,8 @@ class Execution:
 
     @property
     def is_replaying(self) -> bool:
-        return self._recorded > 0
+        # What is on record and not asked for yet may be a wait, which has no result: the code came so far before too.
+        return self._recorded > 0 or bool(self._unread)
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         context = self.host.context.copy()
@@ -282,6 +283,9 @@ class Execution:
 
     def _on_interrupt(self, body: Body) -> None:
         self._left_body(body)
+        if not self.host.is_draining:
+            self._torn_down()
+            return
         self._fresh.append(body.call)
         self.nudge()
 
@@ -293,7 +297,8 @@ class Execution:
     def result(self, order: int, call: Call, value_of: Callable[[], Any], at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
         heapq.heappush(self._results, (order, call, value_of, at))
-        self.advance()
+        if not self._is_nudged:  # else it is looked at in the next turn anyway: once, however many results came in this
+            self.advance()
 
     def failed_for_good(self, order: int, call: Call, failure: Failure, at: Instant) -> None:
         self.result(order, call, functools.partial(_raise, failure, call, self), at)
@@ -334,12 +339,21 @@ class Execution:
             if not root.cancelled():
                 root.exception()  # seen: the disagreement explains it
             self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
+        elif root.cancelled() and root.cancelling():
+            self._torn_down()
         elif root.cancelled():
             self.ending.end(self.reports.fail(self._failure(asyncio.CancelledError("The workflow cancelled itself."))))
         elif (error := root.exception()) is not None:
             self.ending.end(self.reports.fail(self._failure(error)))
         else:
             self.ending.end(self.reports.succeed(root.result(), self.definition))
+
+    def _torn_down(self) -> None:
+        """Someone else cancelled our tasks, as a loop that ends does: that is no failure of the run."""
+        if self.host.is_draining:
+            self.ending.stop()
+        else:
+            self.ending.lose()
 
     def _failure(self, error: BaseException) -> Failure:
         return failures.of_workflow(error, codec=self.codec)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from types import CoroutineType
 from typing import Any
+from weakref import WeakSet
 
 OWNER: ContextVar[TaskTree] = ContextVar("windlass_run_tasks")
 
@@ -37,9 +38,12 @@ class TaskTree:
         self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
         self._paths: dict[asyncio.Task[Any], str] = {}
         self._children: dict[asyncio.Task[Any] | None, int] = {}
+        self._gathers: WeakSet[asyncio.Future[Any]] = WeakSet()  # known to wait for nothing foreign
         self._on_done = on_done
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
+        if task in self._paths:  # told twice: someone has wrapped our factory, and another worker has wrapped theirs
+            return
         parent = _current_task()
         if parent not in self._paths:
             parent = None
@@ -78,7 +82,9 @@ class TaskTree:
             return True
         children = getattr(waiter, "_children", None)  # of gather
         if children is not None:
-            return all(child.done() or self._is_ours(child) for child in children)
+            if waiter not in self._gathers and all(child.done() or self._is_ours(child) for child in children):
+                self._gathers.add(waiter)  # what it gathers never changes, and there may be thousands of them
+            return waiter in self._gathers
         inner = _shielded(waiter)
         return inner is not None and self._is_ours(inner)
 
@@ -89,12 +95,16 @@ class TaskTree:
         self._on_done()
 
 
-def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
-    """Make the loop tell runs of tasks created inside them. Returns the way back."""
-    previous = loop.get_task_factory()
+class _Tracking:
+    """A task factory that tells runs of the tasks created inside them."""
 
-    def create(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
-        make: Callable[..., asyncio.Task[Any]] = previous or _plain_task  # type: ignore[assignment]
+    def __init__(self, previous: Any) -> None:
+        self.previous, self.users = previous, 0
+
+    def __call__(
+        self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any
+    ) -> asyncio.Task[Any]:
+        make: Callable[..., asyncio.Task[Any]] = self.previous or _plain_task
         task = make(loop, coro, **options)
         context = options.get("context")
         owner = OWNER.get(None) if context is None else context.get(OWNER)
@@ -102,11 +112,19 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
             owner.adopt(task)
         return task
 
-    loop.set_task_factory(create)  # type: ignore[arg-type]
+
+def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Make the loop tell runs of tasks created inside them, however many workers it has. Returns the way back."""
+    current: Any = loop.get_task_factory()
+    tracking = current if isinstance(current, _Tracking) else _Tracking(current)
+    tracking.users += 1
+    loop.set_task_factory(tracking)  # type: ignore[arg-type]
 
     def restore() -> None:
-        if loop.get_task_factory() is create:
-            loop.set_task_factory(previous)
+        tracking.users -= 1
+        now: Any = loop.get_task_factory()
+        if not tracking.users and now is tracking:
+            loop.set_task_factory(tracking.previous)
 
     return restore
 

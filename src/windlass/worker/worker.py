@@ -155,7 +155,7 @@ class Worker:
                 claimed = await self._claiming
             except asyncio.CancelledError:
                 self._give_unstarted_back()
-                if not self._has_news or self._host.is_draining:
+                if self._is_cancelled() or not self._has_news:
                     raise
                 continue
             except Exception as error:  # the store does not answer, or we have a bug: either way, go on
@@ -164,7 +164,7 @@ class Worker:
                 await self._host.clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
-            pause = FIRST_PAUSE
+            pause, self._claiming = FIRST_PAUSE, None
             for run in claimed:
                 self._begin(run)
 
@@ -180,6 +180,11 @@ class Worker:
         if claiming is not None and claiming.done() and not claiming.cancelled() and claiming.exception() is None:
             for run in claiming.result():
                 self._spawn(self._give_back(run))
+
+    def _is_cancelled(self) -> bool:
+        """Was this very task cancelled, and not only the claim it awaits?"""
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
 
     async def _claim(self) -> list[ClaimedRun]:
         self._polls += 1

@@ -31,7 +31,7 @@ select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as s
        select d.rowid from runs d
         where d.namespace = :namespace and d.queue = l.queue and d.name = l.name and d.version = l.version
           and d.priority = l.priority and d.available_at <= {now}
-        order by d.available_at limit :limit)
+        order by d.available_at, d.id limit :limit)
  cross join payloads p on p.namespace = r.namespace and p.run_id = r.id
  where l.priority is not null
  order by r.priority desc, r.available_at, r.id

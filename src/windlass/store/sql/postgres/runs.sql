@@ -54,7 +54,7 @@ due as materialized (
            select r.id, r.priority, r.available_at from runs r
             where r.namespace = :namespace and r.queue = l.queue and r.name = l.name and r.version = l.version
               and r.priority = l.priority and r.available_at <= (select now from t)
-            order by r.available_at limit 2 * :limit::bigint) x
+            order by r.available_at, r.id limit 2 * :limit::bigint) x
      where l.priority is not null
      order by x.priority desc, x.available_at, x.id
      limit 2 * :limit::bigint

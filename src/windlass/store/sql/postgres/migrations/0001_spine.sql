@@ -31,7 +31,7 @@ create table runs (
 );
 
 -- Driven by what a worker serves, so work that only others can execute is never touched.
-create index runs_claim on runs (namespace, queue, name, version, priority, available_at)
+create index runs_claim on runs (namespace, queue, name, version, priority, available_at, id)
  where available_at is not null;
 
 -- What a worker holds: small, because a run that is over belongs to nobody.

@@ -1,0 +1,495 @@
+"""Who may have a run, from when until when, and what may the holder of an old token still write?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.integration.conftest import OpenHarness, log_of, row_of
+from windlass import ClaimLost, Context, NotFound
+from windlass.client.handle import Handle
+from windlass.model.commands import (
+    BeginStep,
+    Claim,
+    ClaimedRun,
+    ClaimRuns,
+    CompleteStep,
+    FailStep,
+    FinishRun,
+    Heartbeat,
+    HoldRun,
+    RegisterWorker,
+    Suspend,
+    WaitStep,
+)
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.retry import RetryPolicy
+from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.step import StepKind
+from windlass.model.time import MINUTE, SECOND, Duration
+from windlass.model.worker import Served
+from windlass.testing.harness import Harness
+
+FOR = Duration(300 * SECOND)
+BROKEN = Failure(kind=FailureKind.TRANSIENT, type="Error", message="no")
+
+
+class ByHand:
+    """A worker that does only what the test tells it to."""
+
+    def __init__(self, harness: Harness, name: str = "A") -> None:
+        self.harness, self.id = harness, WorkerId("wrk_" + name.rjust(26, "0"))
+        self.work = harness.opened.work
+        self.polls = 0
+
+    async def claim(
+        self, *, limit: int = 10, queues: tuple[str, ...] = ("default",), **options: Any
+    ) -> list[ClaimedRun]:
+        self.polls += 1
+        names = options.pop("names", ("order",))
+        command = ClaimRuns(
+            namespace="default",
+            worker=self.id,
+            poll=self.polls,
+            served=tuple(Served(queue, name) for queue in queues for name in names),
+            limit=limit,
+            visibility_for=options.pop("visibility_for", FOR),
+            wait_for=Duration(0),
+            **options,
+        )
+        return await self.work.claim_runs(command)
+
+    async def claim_one(self, **options: Any) -> ClaimedRun:
+        (run,) = await self.claim(**options)
+        return run
+
+    def completion(self, run: ClaimedRun, key: str = "pack", **changes: Any) -> CompleteStep:
+        command = CompleteStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key=key,
+            kind=StepKind.STEP,
+            attempt=1,
+            order=0,
+            failures=0,
+            input_hash=b"hash",
+            output=b"1",
+            ran_for=Duration(0),
+        )
+        return msgspec.structs.replace(command, **changes)
+
+    def failing(self, run: ClaimedRun, key: str = "pack") -> FailStep:
+        return FailStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key=key,
+            kind=StepKind.STEP,
+            attempt=1,
+            order=0,
+            failures=0,
+            input_hash=b"hash",
+            failure=BROKEN,
+            retry=RetryPolicy(initial_for=MINUTE, factor=1, max_for=MINUTE),
+            ran_for=Duration(0),
+        )
+
+    def waiting(self, run: ClaimedRun, due_for: Duration = MINUTE) -> WaitStep:
+        return WaitStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key="sleep",
+            kind=StepKind.SLEEP,
+            input_hash=b"hash",
+            due_for=due_for,
+        )
+
+    def suspension(self, run: ClaimedRun, **changes: Any) -> Suspend:
+        return Suspend(namespace="default", run_id=run.run_id, token=run.token, **changes)
+
+    def claim_of(self, run: ClaimedRun, visibility_for: Duration = FOR) -> Claim:
+        return Claim(namespace="default", run_id=run.run_id, token=run.token, visibility_for=visibility_for)
+
+    def finish(self, run: ClaimedRun, status: RunStatus = RunStatus.COMPLETED) -> FinishRun:
+        failure = BROKEN if status is RunStatus.FAILED else None
+        output = None if failure else b"1"
+        return FinishRun(
+            namespace="default", run_id=run.run_id, token=run.token, status=status, output=output, failure=failure
+        )
+
+
+async def start(harness: Harness, *args: Any, **options: Any) -> Handle[Any]:
+    return await harness.start(harness.app._registry.find_workflow("order").function, *args, **options)
+
+
+@pytest.fixture
+async def shop(open_harness: OpenHarness) -> Harness:
+    """An app that knows the workflow "order" and has no worker."""
+    harness = await open_harness(has_worker=False)
+
+    @harness.app.workflow
+    async def order(ctx: Context, number: int = 0) -> int:
+        return number
+
+    return harness
+
+
+@pytest.mark.spec("runs:P2.1", "runs:V3")
+async def test_a_new_run_is_available_at_once(shop: Harness) -> None:
+    handle = await start(shop)
+
+    run = await row_of(shop, handle)
+    assert (run.status, run.available_at, run.created_at) == ("pending", shop.clock.now(), shop.clock.now())
+    assert (run.token, run.attempts, run.worker, run.started_at) == (0, 0, None, None)
+
+
+@pytest.mark.spec("runs:P2.2", "runs:P2.10", "invariants:I-15")
+async def test_a_claim_sets_everything_a_claim_is_made_of(shop: Harness) -> None:
+    handle = await start(shop, 7, key="order-7")
+    worker = ByHand(shop)
+    shop.clock.advance("5s")
+    first_at = shop.clock.now()
+
+    claimed = await worker.claim_one()
+
+    run = await row_of(shop, handle)
+    assert (run.status, run.worker, run.poll, run.available_at) == ("running", worker.id, 1, first_at + FOR)
+    assert (run.token, run.attempts, run.recoveries, run.started_at) == (1, 1, 0, first_at)
+    assert (claimed.run_id, claimed.token, claimed.key, claimed.history) == (handle.id, 1, "order-7", ())
+    assert shop.app._codec.decode(claimed.input) == (7,)
+    await worker.work.complete_step(worker.completion(claimed))
+    await worker.work.release_run(worker.claim_of(claimed))
+    shop.clock.advance("5s")
+
+    again = await worker.claim_one()
+
+    run = await row_of(shop, handle)
+    assert (run.token, run.attempts, run.started_at) == (2, 2, first_at)  # the first start stays
+    assert [(record.key, record.output) for record in again.history] == [("pack", b"1")]
+    assert again.input == claimed.input
+
+
+@pytest.mark.spec("runs:G2", "runs:G3")
+async def test_available_at_alone_decides_from_when_a_run_may_be_claimed(shop: Harness) -> None:
+    worker = ByHand(shop)
+
+    async def nothing_until(due_in: int) -> ClaimedRun:
+        shop.clock.advance(due_in - 1)
+        assert await worker.claim() == []
+        shop.clock.advance(1)
+        return await worker.claim_one()
+
+    await start(shop, delay="1m")  # pending
+    claimed = await nothing_until(MINUTE)
+    claimed = await nothing_until(FOR)  # running: a claim nobody released
+    await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),), park=True))
+    claimed = await nothing_until(MINUTE)  # sleeping
+    await worker.work.complete_step(worker.completion(claimed, "sleep", kind=StepKind.SLEEP))
+    parked = await worker.work.suspend_run(worker.suspension(claimed, failures=(worker.failing(claimed),), park=True))
+    (verdict,) = parked.verdicts
+    assert verdict.due_in is not None and verdict.due_in >= MINUTE
+    claimed = await nothing_until(verdict.due_in)  # pending, for a retry
+    assert claimed.token == 4
+
+
+@pytest.mark.spec("runs:P2.3", "runs:P2.12")
+async def test_parking_puts_a_run_to_sleep_and_releases_its_claim(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+
+    parked = await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),), park=True))
+
+    run = await row_of(shop, handle)
+    assert parked.is_parked
+    assert (run.status, run.available_at, run.worker) == ("sleeping", shop.clock.now() + MINUTE, None)
+    with pytest.raises(ClaimLost):
+        await worker.work.suspend_run(worker.suspension(claimed, park=True))
+    assert await row_of(shop, handle) == run
+
+
+@pytest.mark.spec("runs:P2.4", "runs:P2.13")
+async def test_a_retry_puts_a_run_back_and_releases_its_claim(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+
+    await worker.work.suspend_run(worker.suspension(claimed, failures=(worker.failing(claimed),), park=True))
+
+    run = await row_of(shop, handle)
+    assert (run.status, run.worker) == ("pending", None)
+    assert run.available_at is not None
+    assert MINUTE <= run.available_at - shop.clock.now() <= 1.1 * MINUTE
+    (step,) = await shop.steps(handle)
+    assert (step.status, step.due_at) == ("failed", run.available_at)
+
+
+async def test_a_run_parks_at_the_earliest_of_its_waits(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+    # A wait recorded earlier, while a body was still at work, counts too.
+    early = msgspec.structs.replace(worker.waiting(claimed, Duration(10 * SECOND)), key="sleep/1")
+    await worker.work.suspend_run(worker.suspension(claimed, waits=(early,)))
+    assert (await row_of(shop, handle)).status == "running"
+
+    await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),), park=True))
+
+    assert (await row_of(shop, handle)).available_at == shop.clock.now() + 10 * SECOND
+
+
+@pytest.mark.spec("invariants:I-25")
+async def test_a_release_makes_a_run_claimable_at_once_and_costs_nothing(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+
+    for _ in range(20):  # more often than the cap of recoveries
+        claimed = await worker.claim_one()
+        await worker.work.release_run(worker.claim_of(claimed))
+
+    run = await row_of(shop, handle)
+    assert (run.status, run.available_at, run.worker) == ("pending", shop.clock.now(), None)
+    assert (run.attempts, run.recoveries) == (20, 0)
+    assert await shop.steps(handle) == ()
+
+
+@pytest.mark.spec("runs:G4", "runs:P3.1", "invariants:I-20")
+async def test_a_heartbeat_touches_no_run(shop: Harness) -> None:
+    handles = [await start(shop, number) for number in range(3)]
+    worker = ByHand(shop)
+    registration = RegisterWorker(namespace="default", id=worker.id, host="here", pid=1, served=(), slots=5)
+    await worker.work.register_worker(registration)
+    await worker.claim(limit=2)
+    before = [await row_of(shop, handle) for handle in handles]
+
+    for number in range(3):
+        shop.clock.advance("99s")
+        beat = Heartbeat(namespace="default", id=worker.id, active=2, completed=number, failed=1)
+        await worker.work.heartbeat(beat)
+
+    assert [await row_of(shop, handle) for handle in handles] == before
+    (row,) = await shop.opened.runs.list_workers("default")
+    assert (row.seen_at, row.active, row.completed, row.failed) == (shop.clock.now(), 2, 2, 1)
+    shop.clock.advance("3s")
+    assert len(await ByHand(shop, "B").claim()) == 3  # the claims ran out all the same
+
+
+@pytest.mark.spec("runs:P3.2")
+async def test_a_heartbeat_of_a_worker_that_is_unknown_or_gone_is_not_found(shop: Harness) -> None:
+    worker = ByHand(shop)
+    beat = Heartbeat(namespace="default", id=worker.id, active=0, completed=0, failed=0)
+
+    with pytest.raises(NotFound):
+        await worker.work.heartbeat(beat)
+    registration = RegisterWorker(namespace="default", id=worker.id, host="here", pid=1, served=(), slots=5)
+    await worker.work.register_worker(registration)
+    await worker.work.heartbeat(beat)
+    await worker.work.deregister_worker("default", worker.id)
+    with pytest.raises(NotFound):
+        await worker.work.heartbeat(beat)
+
+
+Write = Callable[[ByHand, ClaimedRun], Awaitable[Any]]
+WRITES: dict[str, Write] = {
+    "begin": lambda by, run: by.work.begin_step(
+        BeginStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key="pack",
+            kind=StepKind.STEP,
+            attempt=1,
+            failures=0,
+            input_hash=b"hash",
+        )
+    ),
+    "complete": lambda by, run: by.work.complete_step(by.completion(run)),
+    "complete and renew": lambda by, run: by.work.complete_step(by.completion(run, renew_for=FOR)),
+    "complete what the other has completed": lambda by, run: by.work.complete_step(by.completion(run, "ship")),
+    "fail": lambda by, run: by.work.suspend_run(by.suspension(run, failures=(by.failing(run),))),
+    "wait": lambda by, run: by.work.suspend_run(by.suspension(run, waits=(by.waiting(run),))),
+    "park": lambda by, run: by.work.suspend_run(by.suspension(run, waits=(by.waiting(run),), park=True)),
+    "finish": lambda by, run: by.work.finish_run(by.finish(run)),
+    "finish as failed": lambda by, run: by.work.finish_run(by.finish(run, RunStatus.FAILED)),
+    "hold": lambda by, run: by.work.hold_run(
+        HoldRun(namespace="default", run_id=run.run_id, token=run.token, reason=BROKEN)
+    ),
+    "release": lambda by, run: by.work.release_run(by.claim_of(run)),
+    "renew": lambda by, run: by.work.renew_claim(by.claim_of(run)),
+}
+
+
+async def everything_about(harness: Harness, run_id: RunId) -> tuple[Any, ...]:
+    view = await harness.opened.runs.get_run("default", run_id)
+    return view, await harness.opened.runs.list_steps("default", run_id), await log_of(harness, run_id)
+
+
+@pytest.mark.spec("runs:V5", "invariants:I-17", "invariants:I-18", "runs:P2.12", "runs:P2.13")
+@pytest.mark.parametrize("write", WRITES)
+async def test_the_holder_of_an_old_token_changes_nothing(shop: Harness, write: str) -> None:
+    await start(shop)
+    old, new = ByHand(shop, "A"), ByHand(shop, "B")
+    stale = await old.claim_one()
+    shop.clock.advance(FOR)
+    current = await new.claim_one()
+    assert current.token > stale.token
+    await new.work.complete_step(new.completion(current, "ship"))
+    before = await everything_about(shop, current.run_id)
+
+    with pytest.raises(ClaimLost):
+        await WRITES[write](old, stale)
+
+    assert await everything_about(shop, current.run_id) == before
+    await new.work.finish_run(new.finish(current))
+
+
+@pytest.mark.spec("invariants:I-09", "invariants:I-18")
+@pytest.mark.parametrize("write", [name for name in WRITES if name != "finish"])
+async def test_nothing_is_written_to_a_run_that_is_over(shop: Harness, write: str) -> None:
+    await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+    await worker.work.finish_run(worker.finish(claimed))
+    before = await everything_about(shop, claimed.run_id)
+
+    with pytest.raises(ClaimLost):
+        await WRITES[write](worker, claimed)
+
+    assert await everything_about(shop, claimed.run_id) == before
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_the_same_report_twice_is_one_report(shop: Harness) -> None:
+    await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+
+    first = await worker.work.complete_step(worker.completion(claimed))
+    before = await everything_about(shop, claimed.run_id)
+    assert await worker.work.complete_step(worker.completion(claimed)) == first
+    assert await everything_about(shop, claimed.run_id) == before
+    with pytest.raises(ClaimLost):  # another result for it is no repeat
+        await worker.work.complete_step(worker.completion(claimed, output=b"2"))
+    await worker.work.finish_run(worker.finish(claimed))
+    before = await everything_about(shop, claimed.run_id)
+    await worker.work.finish_run(worker.finish(claimed))
+    assert await everything_about(shop, claimed.run_id) == before
+
+
+@pytest.mark.spec("invariants:I-20", "runs:G11")
+async def test_only_the_holders_commits_renew_and_never_backwards(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+    until = shop.clock.now() + FOR
+
+    shop.clock.advance("100s")
+    await worker.work.complete_step(worker.completion(claimed))
+    assert (await row_of(shop, handle)).available_at == until  # a completion alone leaves the run row alone
+    await worker.work.renew_claim(worker.claim_of(claimed, Duration(10 * SECOND)))
+    assert (await row_of(shop, handle)).available_at == until  # never back
+    await worker.work.complete_step(worker.completion(claimed, "ship", renew_for=FOR))
+    assert (await row_of(shop, handle)).available_at == shop.clock.now() + FOR
+    shop.clock.advance("1s")
+    await worker.work.renew_claim(worker.claim_of(claimed))
+    assert (await row_of(shop, handle)).available_at == shop.clock.now() + FOR
+
+
+@pytest.mark.spec("runs:P2.9", "invariants:I-23")
+async def test_the_most_urgent_go_first_and_among_equals_the_oldest(shop: Harness) -> None:
+    expected: list[tuple[int, int, str]] = []
+    for number, priority in enumerate([0, 5, -10, 5, 10, 0, -10, 10]):
+        handle = await start(shop, number, priority=priority)
+        expected.append((-priority, number, handle.id))
+        shop.clock.advance(1)
+    worker = ByHand(shop)
+
+    claimed: list[str] = []
+    while batch := await worker.claim(limit=3):
+        claimed += [run.run_id for run in batch]
+
+    assert claimed == [run_id for _, _, run_id in sorted(expected)]
+
+
+@pytest.mark.spec("runs:P2.9")
+async def test_a_claim_takes_only_what_is_served_and_no_more_than_asked(shop: Harness) -> None:
+    @shop.app.workflow
+    async def invoice(ctx: Context) -> None: ...
+
+    @shop.app.workflow(name="pinned", version="2")
+    async def pinned(ctx: Context) -> None: ...
+
+    for queue in ("default", "slow", "other"):
+        await start(shop, queue=queue)
+        await shop.start(invoice, queue=queue)
+    await shop.start(pinned)
+    worker = ByHand(shop)
+
+    assert len(await worker.claim(limit=1, queues=("default", "slow"))) == 1
+    rest = await worker.claim(queues=("default", "slow"))
+    assert len(rest) == 1
+    assert {(run.queue, run.name) for run in rest} <= {("default", "order"), ("slow", "order")}
+    assert await worker.claim(queues=("default", "slow")) == []
+    assert await worker.claim(names=("pinned",)) == []  # another version is another thing
+    assert len(await worker.claim(queues=("default", "slow", "other"), names=("order", "invoice"))) == 4
+
+
+@pytest.mark.spec("runs:P2.9")
+async def test_another_namespace_is_another_world(shop: Harness) -> None:
+    await start(shop)
+    worker = ByHand(shop)
+    command = ClaimRuns(
+        namespace="elsewhere",
+        worker=worker.id,
+        poll=1,
+        served=(Served("default", "order"),),
+        limit=10,
+        visibility_for=FOR,
+        wait_for=Duration(0),
+    )
+
+    assert await worker.work.claim_runs(command) == []
+
+
+@pytest.mark.spec("runs:G9", "runs:P2.9", "invariants:I-17")
+async def test_many_claimers_at_once_never_get_the_same_run(shop: Harness) -> None:
+    handles = await asyncio.gather(*(start(shop, number) for number in range(200)))
+
+    async def claim_all(worker: ByHand) -> list[str]:
+        found: list[str] = []
+        while batch := await worker.claim(limit=7):
+            found += [run.run_id for run in batch]
+        return found
+
+    claimed = await asyncio.gather(*(claim_all(ByHand(shop, str(number))) for number in range(8)))
+
+    assert sorted(run_id for batch in claimed for run_id in batch) == sorted(handle.id for handle in handles)
+
+
+@pytest.mark.spec("runs:G9", "invariants:I-17")
+async def test_claimers_of_two_processes_never_get_the_same_run(open_shared: OpenHarness) -> None:
+    apps = [await open_shared(has_worker=False) for _ in range(2)]
+
+    async def order(ctx: Context, number: int) -> int:
+        return number
+
+    handles = await asyncio.gather(*(apps[n % 2].start(apps[n % 2].app.workflow(order), n) for n in range(200)))
+
+    async def claim_all(worker: ByHand) -> list[str]:
+        found: list[str] = []
+        misses = 0
+        while misses < 3:  # due, yet locked by the other one for the moment
+            batch = await worker.claim(limit=5)
+            misses = 0 if batch else misses + 1
+            found += [run.run_id for run in batch]
+        return found
+
+    claimed = await asyncio.gather(*(claim_all(ByHand(apps[number % 2], str(number))) for number in range(6)))
+
+    assert sorted(run_id for batch in claimed for run_id in batch) == sorted(handle.id for handle in handles)

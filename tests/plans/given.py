@@ -1,0 +1,238 @@
+"""A database in which almost everything concerns somebody else, and the calls that must not notice.
+
+run_f…   finished                                   20,000
+run_l…   due in the far future, five priorities      5,000
+run_o…   due now, but of a workflow others serve     5,000
+run_h…   held by twenty workers                        100
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from windlass.model.page import ListRuns
+from windlass.model.run import Run, RunId, RunStatus, WorkerId
+from windlass.model.step import Step, StepStatus
+from windlass.model.time import HOUR, MINUTE, Duration, Instant
+from windlass.model.worker import Served
+from windlass.store.base import Tx
+from windlass.store.queries.keys import NewKey
+from windlass.testing.conformance import given
+from windlass.testing.conformance.transactions import noted
+from windlass.testing.conformance.workers import beating, registering
+
+NAMESPACE = given.NAMESPACE
+FAR = 9_000_000_000_000_000  # the year 2255
+NUMBER = 1_000_000  # ids have as many digits in a small database as in a large one
+
+
+class Size(NamedTuple):
+    finished: int
+    later: int
+    others: int
+    held: int = 100
+
+    @property
+    def letters(self) -> dict[str, int]:
+        return {"f": self.finished, "l": self.later, "o": self.others, "h": self.held}
+
+
+SMALL = Size(finished=1_000, later=250, others=250)
+LARGE = Size(finished=20_000, later=5_000, others=5_000)
+
+
+class Dialect(NamedTuple):
+    series: str
+    empty_blob: str
+
+
+def fill(dialect: Dialect, size: Size) -> Iterator[str]:
+    """Everything as it is at the worst moment for statistics: all runs pending, and due."""
+    for letter, count in size.letters.items():
+        source = f"(select 'run_{letter}' || ({NUMBER} + i) as id from {dialect.series.format(count=count)}) as g"
+        yield (
+            "insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, created_at)"
+            f" select '{NAMESPACE}', id, 'invoice', '', 'billing', 0, 'pending', 1, 1, 1 from {source}"
+        )
+        yield (
+            "insert into payloads (namespace, run_id, start_key, input)"
+            f" select '{NAMESPACE}', id, 'key of ' || id, {dialect.empty_blob} from {source}"
+        )
+        yield (
+            "insert into keys (namespace, key, name, version, input_hash, run_id, created_at)"
+            f" select '{NAMESPACE}', 'key of ' || id, 'invoice', '', {dialect.empty_blob}, id, 1 from {source}"
+        )
+        for status in ("pending", "running"):
+            yield (
+                "insert into log (namespace, subject_kind, subject_id, to_status, cause, at)"
+                f" select '{NAMESPACE}', 'run', id, '{status}', 'start', 1 from {source}"
+            )
+        for key, attempt, status in (("a", 1, "failed"), ("a", 2, "completed"), ("b", 1, "waiting")):
+            yield (
+                "insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash)"
+                f" select '{NAMESPACE}', id, '{key}', {attempt}, 'step', '{status}', 1, 0, {dialect.empty_blob}"
+                f" from {source}"
+            )
+
+
+def move_on() -> Iterator[str]:
+    """What becomes of them; statistics taken before now say that every run is pending."""
+    number = "cast(substr(id, 6) as integer)"
+    yield "update runs set status = 'completed', available_at = null, finished_at = 2 where id like 'run_f%'"
+    yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 5 - 2 where id like 'run_l%'"
+    yield "update runs set name = 'refund' where id like 'run_o%'"
+    yield (
+        f"update runs set status = 'running', available_at = {FAR}, worker = 'wrk_' || ({number} % 20), poll = 1"
+        " where id like 'run_h%'"
+    )
+
+
+# The calls
+
+
+def held_run(number: int) -> Any:
+    """A run as its holder knows it: all that the commands below look at."""
+
+    class Held(NamedTuple):
+        id: RunId
+        token: int
+
+    return Held(RunId(f"run_h{NUMBER + number}"), 1)
+
+
+HELD = [held_run(number) for number in (3, 1, 2)]
+FINISHED = [RunId(f"run_f{NUMBER + number}") for number in (30, 10, 20)]
+WORKER = WorkerId("wrk_3")
+INVOICES, REFUNDS = Served("billing", "invoice"), Served("billing", "refund")
+NOBODYS = Served("billing", "unheard of")
+KEYS = [f"key of {id}" for id in FINISHED]
+
+Call = Callable[[Tx], Awaitable[Any]]
+
+
+def claiming(*served: Served) -> Call:
+    return lambda tx: tx.runs.claim(
+        namespace=NAMESPACE, served=served, limit=10, worker=WORKER, poll=2, claim_for=lambda name: Duration(5 * MINUTE)
+    )
+
+
+def next_due(*served: Served) -> Call:
+    return lambda tx: tx.runs.next_due(namespace=NAMESPACE, served=served)
+
+
+def taking(*keys: str) -> Call:
+    return lambda tx: tx.keys.take(
+        [
+            NewKey(namespace=NAMESPACE, key=key, name="invoice", version="", input_hash=b"", run_id=HELD[0].id)
+            for key in keys
+        ]
+    )
+
+
+def listing(**fields: Any) -> Call:
+    return lambda tx: tx.runs.list(ListRuns(namespace=NAMESPACE, limit=10, **fields))
+
+
+def settling(tx: Tx) -> Awaitable[None]:
+    steps: list[Step] = [given.settled(HELD[0], key="b"), given.settled(HELD[0], key="c", status=StepStatus.WAITING)]
+    return tx.steps.settle(steps)
+
+
+RUN, PAYLOAD, STEP, KEY = "runs_pkey", "payloads_pkey", "steps_pkey", "keys_pkey"
+LOG, CLAIM, HOLDER, WORKERS = "log_subject", "runs_claim", "runs_worker", "workers_pkey"
+
+# By which columns an index must be entered: by fewer, it would be a walk through the namespace.
+ENTERED_BY = {
+    RUN: ("namespace", "id"),
+    PAYLOAD: ("namespace", "run_id"),
+    STEP: ("namespace", "run_id"),
+    KEY: ("namespace", "key"),
+    LOG: ("namespace", "subject_kind", "subject_id"),
+    CLAIM: ("namespace", "queue", "name", "version"),
+    HOLDER: ("namespace", "worker", "poll"),
+    WORKERS: ("namespace", "id"),
+}
+
+
+def saving(tx: Tx) -> Awaitable[bool]:
+    was = Run(
+        namespace=NAMESPACE,
+        id=HELD[0].id,
+        name="invoice",
+        version="",
+        queue="billing",
+        priority=0,
+        status=RunStatus.RUNNING,
+        available_at=Instant(FAR),
+        token=1,
+        worker=WORKER,
+        poll=1,
+        attempts=1,
+        recoveries=0,
+        created_at=Instant(1),
+        started_at=Instant(1),
+        finished_at=None,
+    )
+    return tx.runs.save(replace(was, status=RunStatus.SLEEPING, worker=None), was=was)
+
+
+class Hot(NamedTuple):
+    call: Call
+    indexes: frozenset[str]  # every table that is read is read by one of these
+
+
+def hot(call: Call, *indexes: str) -> Hot:
+    return Hot(call, frozenset(indexes))
+
+
+HOT = {
+    "claim_runs: nothing is due": hot(claiming(INVOICES, NOBODYS), CLAIM, RUN, PAYLOAD),
+    "claim_runs: more is due than asked for": hot(claiming(REFUNDS, INVOICES), CLAIM, RUN, PAYLOAD),
+    "next_due_run: all is due later": hot(next_due(INVOICES, NOBODYS), CLAIM),
+    "next_due_run: much is due": hot(next_due(REFUNDS, INVOICES), CLAIM),
+    "complete_steps": hot(
+        lambda tx: tx.steps.complete([given.completed(run, renew_for=HOUR, key=key) for run in HELD for key in "bc"]),
+        RUN,
+        STEP,
+    ),
+    "begin_steps": hot(lambda tx: tx.steps.begin([given.begun(run, key="c") for run in HELD]), RUN, STEP),
+    "finish_runs": hot(lambda tx: tx.runs.finish([given.finished(run) for run in HELD]), RUN, PAYLOAD),
+    "create_runs": hot(
+        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]), RUN, PAYLOAD
+    ),
+    "take_keys: free": hot(taking("b", "a", "c"), KEY),
+    "take_keys: taken": hot(taking(*KEYS), KEY),
+    "owners_of_keys": hot(lambda tx: tx.keys.owners(NAMESPACE, KEYS), KEY),
+    "histories_of_runs": hot(lambda tx: tx.steps.histories(NAMESPACE, FINISHED), STEP),
+    "open_waits": hot(lambda tx: tx.steps.open_waits(NAMESPACE, FINISHED[0]), STEP),
+    "attempts_of_run": hot(lambda tx: tx.steps.attempts(NAMESPACE, FINISHED[0]), STEP),
+    "matching_step": hot(lambda tx: tx.steps.matching([given.completed(HELD[0])]), STEP),
+    "settle_steps": hot(settling, STEP),
+    "outcomes_of_runs": hot(lambda tx: tx.runs.outcomes(NAMESPACE, FINISHED), RUN, PAYLOAD),
+    "endings_of_runs": hot(lambda tx: tx.runs.endings(NAMESPACE, FINISHED), RUN),
+    "runs_of_poll": hot(
+        lambda tx: tx.runs.claimed_by_poll(namespace=NAMESPACE, worker=WORKER, poll=1), HOLDER, PAYLOAD, LOG
+    ),
+    "renew_claim": hot(lambda tx: tx.runs.renew(namespace=NAMESPACE, id=HELD[0].id, token=1, visibility_for=HOUR), RUN),
+    "save_run": hot(saving, RUN),
+    "set_run_failure": hot(lambda tx: tx.runs.set_failure(NAMESPACE, HELD[0].id, given.FAILURE), PAYLOAD),
+    "load_run": hot(lambda tx: tx.runs.load(NAMESPACE, HELD[0].id), RUN),
+    "lock_run": hot(lambda tx: tx.runs.lock(NAMESPACE, HELD[0].id), RUN),
+    "view_run": hot(lambda tx: tx.runs.view(NAMESPACE, FINISHED[0]), RUN, PAYLOAD),
+    "list_runs: the first page": hot(listing(), RUN),
+    "list_runs: a later page": hot(listing(before=f"run_o{NUMBER + 100}"), RUN),
+    "list_runs: of a status that is common": hot(listing(status=RunStatus.PENDING, before=f"run_o{NUMBER + 100}"), RUN),
+    "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)])),
+    "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
+    "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
+    "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS),
+    "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS),
+}
+
+# Query: why it needs no guard.
+COLD = {
+    "live_workers": "reads a row for each worker of a namespace, asked for by people",
+}

@@ -1,0 +1,140 @@
+"""Where may a run go from where it stands?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.errors import WrongState
+from windlass.model.run import TERMINAL, Run, RunId, RunStatus, WorkerId
+from windlass.model.step import Step, StepKind, StepStatus
+from windlass.model.time import SECOND, Instant
+from windlass.rules import runs
+
+NOON = Instant(1_767_268_800_000_000)
+
+
+def run_of(status: RunStatus = RunStatus.RUNNING, *, recoveries: int = 0) -> Run:
+    return Run(
+        namespace="default",
+        id=RunId("run_1"),
+        name="order",
+        version="",
+        queue="default",
+        priority=0,
+        status=status,
+        available_at=Instant(NOON + 300 * SECOND),
+        token=3,
+        worker=WorkerId("wrk_1"),
+        poll=1,
+        attempts=3,
+        recoveries=recoveries,
+        created_at=NOON,
+        started_at=NOON,
+        finished_at=None,
+    )
+
+
+def wait_of(due_in: int, *, kind: StepKind = StepKind.SLEEP) -> Step:
+    return Step(
+        namespace="default",
+        run_id="run_1",
+        key=f"{kind}{due_in}",
+        attempt=1,
+        kind=kind,
+        status=StepStatus.WAITING if kind is StepKind.SLEEP else StepStatus.FAILED,
+        order=None,
+        token=3,
+        failures=0,
+        input_hash=b"",
+        output=None,
+        failure=None,
+        due_at=Instant(NOON + due_in),
+        started_at=NOON,
+        finished_at=None,
+    )
+
+
+waits = st.lists(
+    st.builds(wait_of, st.integers(min_value=-(10**12), max_value=10**12), kind=st.sampled_from(StepKind)), min_size=1
+)
+HOLDERS_VERBS: list[Callable[[Run], Run]] = [
+    lambda run: runs.park(run, [], now=NOON),
+    lambda run: runs.release(run, now=NOON),
+    lambda run: runs.hold(run),
+]
+
+
+@given(open_waits=waits)
+def test_a_parked_run_is_due_with_the_earliest_of_its_waits_and_never_in_the_past(open_waits: list[Step]) -> None:
+    parked = runs.park(run_of(), open_waits, now=NOON)
+
+    earliest = min(step.due_at or 0 for step in open_waits)
+    assert parked.available_at == max(NOON, earliest)
+    kinds = {step.kind for step in open_waits if step.due_at == earliest}
+    expected = {RunStatus.SLEEPING if kind is StepKind.SLEEP else RunStatus.PENDING for kind in kinds}
+    assert parked.status in expected
+    assert (parked.worker, parked.token, parked.attempts) == (None, 3, 3)
+
+
+@pytest.mark.spec("invariants:I-25")
+@given(recoveries=st.integers(min_value=0, max_value=20))
+def test_a_claim_that_ends_in_order_ends_the_count_of_recoveries(recoveries: int) -> None:
+    run = run_of(recoveries=recoveries)
+
+    for end in HOLDERS_VERBS:
+        assert end(run).recoveries == 0
+
+    released = runs.release(run, now=NOON)
+    assert (released.status, released.available_at, released.worker) == (RunStatus.PENDING, NOON, None)
+
+
+def test_a_held_run_waits_for_nothing_but_a_person() -> None:
+    held = runs.hold(run_of())
+
+    assert (held.status, held.available_at, held.worker) == (RunStatus.PAUSED, None, None)
+
+
+@given(open_waits=waits)
+def test_resuming_computes_the_due_time_anew(open_waits: list[Step]) -> None:
+    paused = runs.hold(run_of())
+
+    resumed = runs.resume(paused, open_waits, now=NOON)
+
+    assert resumed.available_at == max(NOON, min(step.due_at or 0 for step in open_waits))
+    assert runs.resume(paused, [], now=NOON).available_at == NOON
+
+
+@pytest.mark.parametrize("verb", HOLDERS_VERBS)
+@pytest.mark.parametrize("status", sorted(set(RunStatus) - {RunStatus.RUNNING}))
+def test_only_a_running_run_can_be_left_by_its_holder(verb: Callable[[Run], Run], status: RunStatus) -> None:
+    with pytest.raises(WrongState):
+        verb(run_of(status))
+
+
+@pytest.mark.parametrize("status", sorted(set(RunStatus) - {RunStatus.PAUSED}))
+def test_only_a_paused_run_can_be_resumed(status: RunStatus) -> None:
+    with pytest.raises(WrongState):
+        runs.resume(run_of(status), [], now=NOON)
+
+
+@pytest.mark.spec("invariants:I-09")
+def test_terminal_is_absorbing_and_everything_else_can_end() -> None:
+    assert [step for step in runs.TRANSITIONS if step[0] in TERMINAL] == []
+    reached: set[Any] = {None}
+    while more := {to for start, to in runs.TRANSITIONS if start in reached} - reached:
+        reached |= more
+    assert reached >= {RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.PAUSED}
+    can_end = set(TERMINAL)
+    while more := {start for start, to in runs.TRANSITIONS if to in can_end and start is not None} - can_end:
+        can_end |= more
+    assert reached - {None} <= can_end
+
+
+@given(recoveries=st.integers(min_value=0, max_value=50), most=st.integers(min_value=0, max_value=50))
+def test_a_crash_loop_is_one_recovery_more_than_allowed(recoveries: int, most: int) -> None:
+    assert runs.is_crash_loop(run_of(recoveries=recoveries), max_recoveries=most) == (recoveries > most)

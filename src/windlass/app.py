@@ -285,19 +285,21 @@ class App:
             await worker.stop(grace_for=self._settings.grace_for)
 
     async def _run(self, definition: WorkflowDefinition, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        from windlass.worker.interrupts import terminated_in_order
+
         queues = {"default", definition.queue, options.get("queue") or definition.queue}
-        try:
-            async with self.worker(queues=queues):
-                handle = await self._client.start(definition, args, options)
-                try:
-                    return await handle.result()
-                except asyncio.CancelledError:
-                    log.warning(
-                        "Interrupted: %s (%r) is kept and goes on when it is run again.", handle.id, definition.name
-                    )
-                    raise
-        finally:
-            await self._release()
+        with terminated_in_order():
+            try:
+                async with self.worker(queues=queues):
+                    handle = await self._client.start(definition, args, options)
+                    try:
+                        return await handle.result()
+                    except asyncio.CancelledError:
+                        told = "Interrupted: %s (%r) is kept and goes on when it is run again."
+                        log.warning(told, handle.id, definition.name)
+                        raise
+            finally:
+                await self._release()
 
     async def _serve(self, queues: Iterable[str], slots: int) -> None:
         try:

@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asyncpg
+import msgspec
 import pytest
 
 from windlass.app import App
 from windlass.client.handle import Handle
+from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, CompleteStep, FailStep, FinishRun, Suspend, WaitStep
+from windlass.model.failure import Failure, FailureKind
 from windlass.model.page import ListRuns
-from windlass.model.run import LogEntry, Run, RunId, RunStatus
+from windlass.model.retry import RetryPolicy
+from windlass.model.run import LogEntry, Run, RunId, RunStatus, WorkerId
+from windlass.model.step import StepKind
+from windlass.model.time import MINUTE, SECOND, Duration
+from windlass.model.worker import Served
 from windlass.rules.runs import TRANSITIONS
 from windlass.runtime import seeded_rng
 from windlass.settings import Settings
@@ -24,6 +31,8 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 from windlass.testing.postgres import PostgresServer
 
+FOR = Duration(300 * SECOND)  # how long a claim lasts unless a test says otherwise
+BROKEN = Failure(kind=FailureKind.TRANSIENT, type="Error", message="no")
 PATIENCE = 20.0  # real seconds before a test that makes no progress is given up
 
 
@@ -292,6 +301,92 @@ class Gate:
             while not is_true():
                 self._news.clear()
                 await self._news.wait()
+
+
+class ByHand:
+    """A worker that does only what the test tells it to."""
+
+    def __init__(self, harness: Harness, name: str = "A") -> None:
+        self.harness, self.id = harness, WorkerId("wrk_" + name.rjust(26, "0"))
+        self.work = harness.opened.work
+        self.polls = 0
+
+    async def claim(
+        self, *, limit: int = 10, queues: tuple[str, ...] = ("default",), **options: Any
+    ) -> list[ClaimedRun]:
+        self.polls += 1
+        names = options.pop("names", ("order",))
+        command = ClaimRuns(
+            namespace="default",
+            worker=self.id,
+            poll=self.polls,
+            served=tuple(Served(queue, name) for queue in queues for name in names),
+            limit=limit,
+            visibility_for=options.pop("visibility_for", FOR),
+            wait_for=Duration(0),
+            **options,
+        )
+        return await self.work.claim_runs(command)
+
+    async def claim_one(self, **options: Any) -> ClaimedRun:
+        (run,) = await self.claim(**options)
+        return run
+
+    def completion(self, run: ClaimedRun, key: str = "pack", **changes: Any) -> CompleteStep:
+        command = CompleteStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key=key,
+            kind=StepKind.STEP,
+            attempt=1,
+            order=0,
+            failures=0,
+            input_hash=b"hash",
+            output=b"1",
+            ran_for=Duration(0),
+        )
+        return msgspec.structs.replace(command, **changes)
+
+    def failing(self, run: ClaimedRun, key: str = "pack") -> FailStep:
+        return FailStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key=key,
+            kind=StepKind.STEP,
+            attempt=1,
+            order=0,
+            failures=0,
+            input_hash=b"hash",
+            failure=BROKEN,
+            retry=RetryPolicy(initial_for=MINUTE, factor=1, max_for=MINUTE),
+            ran_for=Duration(0),
+        )
+
+    def waiting(self, run: ClaimedRun, due_for: Duration = MINUTE) -> WaitStep:
+        return WaitStep(
+            namespace="default",
+            run_id=run.run_id,
+            token=run.token,
+            key="sleep",
+            kind=StepKind.SLEEP,
+            input_hash=b"hash",
+            due_for=due_for,
+        )
+
+    def suspension(self, run: ClaimedRun, **changes: Any) -> Suspend:
+        return Suspend(namespace="default", run_id=run.run_id, token=run.token, **changes)
+
+    def claim_of(self, run: ClaimedRun, visibility_for: Duration = FOR) -> Claim:
+        return Claim(namespace="default", run_id=run.run_id, token=run.token, visibility_for=visibility_for)
+
+    def finish(self, run: ClaimedRun, status: RunStatus = RunStatus.COMPLETED) -> FinishRun:
+        failure = BROKEN if status is RunStatus.FAILED else None
+        output = None if failure else b"1"
+        return FinishRun(
+            namespace="default", run_id=run.run_id, token=run.token, status=status, output=output, failure=failure
+        )
 
 
 @pytest.fixture

@@ -9,119 +9,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.conftest import OpenHarness, log_of, row_of
+from tests.integration.conftest import BROKEN, FOR, ByHand, OpenHarness, log_of, row_of
 from windlass import ClaimLost, Context, NotFound
 from windlass.client.handle import Handle
 from windlass.model.commands import (
     BeginStep,
-    Claim,
     ClaimedRun,
     ClaimRuns,
-    CompleteStep,
-    FailStep,
-    FinishRun,
     Heartbeat,
     HoldRun,
     RegisterWorker,
-    Suspend,
-    WaitStep,
 )
-from windlass.model.failure import Failure, FailureKind
-from windlass.model.retry import RetryPolicy
-from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.run import RunId, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.testing.harness import Harness
-
-FOR = Duration(300 * SECOND)
-BROKEN = Failure(kind=FailureKind.TRANSIENT, type="Error", message="no")
-
-
-class ByHand:
-    """A worker that does only what the test tells it to."""
-
-    def __init__(self, harness: Harness, name: str = "A") -> None:
-        self.harness, self.id = harness, WorkerId("wrk_" + name.rjust(26, "0"))
-        self.work = harness.opened.work
-        self.polls = 0
-
-    async def claim(
-        self, *, limit: int = 10, queues: tuple[str, ...] = ("default",), **options: Any
-    ) -> list[ClaimedRun]:
-        self.polls += 1
-        names = options.pop("names", ("order",))
-        command = ClaimRuns(
-            namespace="default",
-            worker=self.id,
-            poll=self.polls,
-            served=tuple(Served(queue, name) for queue in queues for name in names),
-            limit=limit,
-            visibility_for=options.pop("visibility_for", FOR),
-            wait_for=Duration(0),
-            **options,
-        )
-        return await self.work.claim_runs(command)
-
-    async def claim_one(self, **options: Any) -> ClaimedRun:
-        (run,) = await self.claim(**options)
-        return run
-
-    def completion(self, run: ClaimedRun, key: str = "pack", **changes: Any) -> CompleteStep:
-        command = CompleteStep(
-            namespace="default",
-            run_id=run.run_id,
-            token=run.token,
-            key=key,
-            kind=StepKind.STEP,
-            attempt=1,
-            order=0,
-            failures=0,
-            input_hash=b"hash",
-            output=b"1",
-            ran_for=Duration(0),
-        )
-        return msgspec.structs.replace(command, **changes)
-
-    def failing(self, run: ClaimedRun, key: str = "pack") -> FailStep:
-        return FailStep(
-            namespace="default",
-            run_id=run.run_id,
-            token=run.token,
-            key=key,
-            kind=StepKind.STEP,
-            attempt=1,
-            order=0,
-            failures=0,
-            input_hash=b"hash",
-            failure=BROKEN,
-            retry=RetryPolicy(initial_for=MINUTE, factor=1, max_for=MINUTE),
-            ran_for=Duration(0),
-        )
-
-    def waiting(self, run: ClaimedRun, due_for: Duration = MINUTE) -> WaitStep:
-        return WaitStep(
-            namespace="default",
-            run_id=run.run_id,
-            token=run.token,
-            key="sleep",
-            kind=StepKind.SLEEP,
-            input_hash=b"hash",
-            due_for=due_for,
-        )
-
-    def suspension(self, run: ClaimedRun, **changes: Any) -> Suspend:
-        return Suspend(namespace="default", run_id=run.run_id, token=run.token, **changes)
-
-    def claim_of(self, run: ClaimedRun, visibility_for: Duration = FOR) -> Claim:
-        return Claim(namespace="default", run_id=run.run_id, token=run.token, visibility_for=visibility_for)
-
-    def finish(self, run: ClaimedRun, status: RunStatus = RunStatus.COMPLETED) -> FinishRun:
-        failure = BROKEN if status is RunStatus.FAILED else None
-        output = None if failure else b"1"
-        return FinishRun(
-            namespace="default", run_id=run.run_id, token=run.token, status=status, output=output, failure=failure
-        )
 
 
 async def start(harness: Harness, *args: Any, **options: Any) -> Handle[Any]:
@@ -191,10 +94,10 @@ async def test_available_at_alone_decides_from_when_a_run_may_be_claimed(shop: H
     await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),), park=True))
     claimed = await nothing_until(MINUTE)  # sleeping
     await worker.work.complete_step(worker.completion(claimed, "sleep", kind=StepKind.SLEEP))
-    parked = await worker.work.suspend_run(worker.suspension(claimed, failures=(worker.failing(claimed),), park=True))
-    (verdict,) = parked.verdicts
-    assert verdict.due_in is not None and verdict.due_in >= MINUTE
-    claimed = await nothing_until(verdict.due_in)  # pending, for a retry
+    await worker.work.suspend_run(worker.suspension(claimed, failures=(worker.failing(claimed),), park=True))
+    due_at = (await row_of(shop, claimed.run_id)).available_at
+    assert due_at is not None and due_at >= shop.clock.now() + MINUTE
+    claimed = await nothing_until(due_at - shop.clock.now())  # pending, for a retry
     assert claimed.token == 4
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import Any
 
 import pytest
 
 from tests.integration.conftest import (
+    ByHand,
     Gate,
     OpenHarness,
     eventually,
@@ -19,6 +21,7 @@ from tests.integration.conftest import (
     until_recorded,
 )
 from windlass import Context, Retry, RunFailed, current_step
+from windlass.model.commands import Claim
 from windlass.model.step import StepStatus
 from windlass.model.time import Duration
 from windlass.settings import Settings
@@ -27,77 +30,57 @@ from windlass.testing.harness import Harness
 SECOND = 1_000_000
 
 
-@pytest.mark.spec("runs:G11", "runs:V5", "invariants:I-01", "invariants:I-03")
-async def test_another_process_takes_over_and_enters_no_completed_step_again(open_shared: OpenHarness) -> None:
+@pytest.mark.spec("runs:G11", "runs:V5", "invariants:I-01", "invariants:I-03", "invariants:I-18")
+@pytest.mark.parametrize("is_thread", [False, True], ids=["task", "thread"])
+async def test_another_process_takes_over_and_the_first_one_commits_nothing(
+    open_shared: OpenHarness, is_thread: bool
+) -> None:
     entered: list[str] = []
-    gates = [Gate(), Gate()]
+    stalled = asyncio.Event()
+    door = threading.Event()
 
     def build(number: int) -> Any:
         async def pack() -> str:
             entered.append(f"pack {number}")
             return "packed"
 
-        async def ship() -> str:
+        def ship_in_thread() -> str:
             entered.append(f"ship {number}")
-            await gates[number].wait()
-            return f"shipped by {number}"
-
-        async def order(ctx: Context) -> str:
-            await ctx.step(pack)
-            return await ctx.step(ship)
-
-        return order
-
-    first = await open_shared()
-    handle = await first.start(first.app.workflow(name="order")(build(0)))
-    await gates[0].reached()
-    second = await open_shared()
-    second.app.workflow(name="order")(build(1))
-    first.app._registry._workflows.clear()  # the first process claims nothing more
-
-    first.clock.advance("300s")
-    await gates[1].reached()
-    await gates[0].left()  # the body whose claim ran out was stopped
-    gates[1].open()
-
-    assert await handle.result() == "shipped by 1"
-    assert entered == ["pack 0", "ship 0", "ship 1"]
-    run = await row_of(second, handle)
-    assert (run.token, run.attempts, run.recoveries) == (2, 2, 1)
-    assert [entry.cause for entry in await log_of(second, handle.id)][-2:] == ["recover", "finish"]
-
-
-@pytest.mark.spec("runs:G11", "invariants:I-18")
-async def test_a_thread_that_outlives_its_claim_commits_nothing(open_shared: OpenHarness) -> None:
-    door, entered = threading.Event(), list[int]()
-
-    def build(number: int) -> Any:
-        def ship() -> str:
-            entered.append(number)
             if number == 0:
                 door.wait(20)
             return f"shipped by {number}"
 
+        async def ship() -> str:
+            entered.append(f"ship {number}")
+            while number == 0 and not stalled.is_set():
+                with contextlib.suppress(asyncio.CancelledError):  # a body that does not let itself be stopped
+                    await stalled.wait()
+            return f"shipped by {number}"
+
         async def order(ctx: Context) -> str:
-            return await ctx.step(ship)
+            await ctx.step(pack)
+            return await ctx.step(ship_in_thread if is_thread else ship, name="ship")
 
         return order
 
-    first = await open_shared()
+    first = await open_shared(slots=1)  # its only slot stays taken, so it cannot take the run back
     handle = await first.start(first.app.workflow(name="order")(build(0)))
-    await eventually(lambda: entered == [0], what="the thread is at work")
+    await eventually(lambda: "ship 0" in entered, what="the body is at work")
     second = await open_shared()
     second.app.workflow(name="order")(build(1))
-    first.app._registry._workflows.clear()
 
     first.clock.advance("300s")
     assert await handle.result() == "shipped by 1"
     before = (await row_of(second, handle), await second.steps(handle), await log_of(second, handle.id))
-    assert len(first.app._workers[0].executions) == 1  # the thread keeps its slot
+    assert len(first.app._workers[0].executions) == 1
+    stalled.set()
     door.set()
     await eventually(lambda: not first.app._workers[0].executions, what="the slot is free again")
 
     assert (await row_of(second, handle), await second.steps(handle), await log_of(second, handle.id)) == before
+    assert entered == ["pack 0", "ship 0", "ship 1"]
+    assert (before[0].token, before[0].attempts, before[0].recoveries) == (2, 2, 1)
+    assert [entry.cause for entry in before[2]][-2:] == ["recover", "finish"]
 
 
 @pytest.mark.spec("runs:G11", "invariants:I-20")
@@ -434,7 +417,7 @@ async def test_a_run_in_another_queue_waits_for_a_worker_of_that_queue(open_harn
 
 @pytest.mark.spec("invariants:I-13", "invariants:I-19")
 async def test_a_worker_that_lost_its_claim_writes_nothing_more(open_shared: OpenHarness) -> None:
-    first, second = await open_shared(), await open_shared(has_worker=False)
+    first, second = await open_shared(slots=1), await open_shared(has_worker=False)
     gate = Gate()
 
     async def order(ctx: Context) -> str:
@@ -444,22 +427,19 @@ async def test_a_worker_that_lost_its_claim_writes_nothing_more(open_shared: Ope
     handle = await first.start(first.app.workflow(order))
     await gate.reached()
     # Somebody takes the run away while its holder believes in its claim: only the store knows.
-    run = await row_of(second, handle)
-    second.app.workflow(order)
-    from windlass.model.commands import Claim
-
+    other, run = ByHand(second, "B"), await row_of(second, handle)
     await second.opened.work.release_run(Claim(namespace="default", run_id=run.id, token=run.token))
-    first.app._registry._workflows.clear()
+    claimed = await other.claim_one()
     taken = await row_of(second, handle)
     gate.open()
     await eventually(lambda: not first.app._workers[0].executions, what="the run is dropped")
 
     assert await second.steps(handle) == ()
     assert await row_of(second, handle) == taken
-    async with second.app.worker():
-        assert await handle.result() == "done"
+    await other.work.release_run(other.claim_of(claimed))
+    assert await handle.result() == "done"
     (step,) = await second.steps(handle)
-    assert (step.status, step.token) == (StepStatus.COMPLETED, 2)
+    assert (step.status, step.token) == (StepStatus.COMPLETED, 3)
 
 
 async def test_a_claim_lasts_as_long_as_the_setting_says(open_harness: OpenHarness, gate: Gate) -> None:

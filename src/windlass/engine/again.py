@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,7 +13,9 @@ from windlass.store.base import Store, Tx
 
 T = TypeVar("T")
 
+LOGGER = logging.getLogger("windlass.engine")
 TRIES = 12  # about fifteen seconds in all
+TOLD_AFTER = 3  # tries: what is over within a moment concerns nobody
 FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
 
 
@@ -26,10 +29,12 @@ async def run_until_answered(
 async def until_answered(clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:
     """What `ask` answers, asked with growing pauses while it raises Unavailable; in the end that is raised."""
     pause: int = FIRST_PAUSE
-    for _ in range(TRIES - 1):
+    for tried in range(1, TRIES):
         try:
             return await ask()
-        except Unavailable:
+        except Unavailable as error:
+            if tried == TOLD_AFTER:
+                LOGGER.warning("Asking again: %s", error)
             await clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
     return await ask()

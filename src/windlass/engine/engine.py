@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from windlass.engine import claim, park, release, resume, start
+from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
 from windlass.engine.finish import FinishRuns
 from windlass.engine.offers import Offers
@@ -129,7 +130,8 @@ class EngineRuns:
         return tuple(await self._read("list_workers", lambda tx: tx.workers.live(namespace)))
 
     async def _read(self, name: str, fn: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._parts.store.read(name, fn, single=True)  # each sends one statement, or needs no snapshot
+        # Each sends one statement, or needs no snapshot.
+        return await until_answered(self._parts.clock, lambda: self._parts.store.read(name, fn, single=True))
 
 
 class EngineWork:

@@ -129,13 +129,10 @@ class Bodies:
             elif not work.cancelled():
                 work.exception()
             return
-        if work.cancelled() and isinstance(work, asyncio.Task) and work.cancelling():
-            self._on_interrupt(body)  # not by us: the loop ends around the body
-            return
         error = asyncio.CancelledError() if work.cancelled() else work.exception()
         if error is None:
             self._returned(body, work.result())
-        elif isinstance(error, (KeyboardInterrupt, SystemExit)):
+        elif isinstance(error, (KeyboardInterrupt, SystemExit)) or self._is_torn_down(work):
             # The process is to stop; that is no failure of the step, which is left to whoever takes the run next.
             self._host.is_draining = True
             self._on_interrupt(body)
@@ -143,6 +140,10 @@ class Bodies:
                 self._host.interrupt(error)
         else:
             self._raised(body, error)
+
+    def _is_torn_down(self, work: asyncio.Future[Any]) -> bool:
+        """Was the body cancelled with everything else on the loop? One that cancels itself has failed."""
+        return work.cancelled() and isinstance(work, asyncio.Task) and work.cancelling() > 0 and self._host.is_ending()
 
     def _returned(self, body: Body, value: Any) -> None:
         call, host = body.call, self._host

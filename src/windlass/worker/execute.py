@@ -283,9 +283,6 @@ class Execution:
 
     def _on_interrupt(self, body: Body) -> None:
         self._left_body(body)
-        if not self.host.is_draining:
-            self._torn_down()
-            return
         self._fresh.append(body.call)
         self.nudge()
 
@@ -335,12 +332,12 @@ class Execution:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self, root: asyncio.Task[Any]) -> None:
-        if self._unread:
+        if root.cancelling() and self.host.is_ending():
+            self._torn_down(root)
+        elif self._unread:
             if not root.cancelled():
                 root.exception()  # seen: the disagreement explains it
             self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
-        elif root.cancelled() and root.cancelling():
-            self._torn_down()
         elif root.cancelled():
             self.ending.end(self.reports.fail(self._failure(asyncio.CancelledError("The workflow cancelled itself."))))
         elif (error := root.exception()) is not None:
@@ -348,12 +345,12 @@ class Execution:
         else:
             self.ending.end(self.reports.succeed(root.result(), self.definition))
 
-    def _torn_down(self) -> None:
-        """Someone else cancelled our tasks, as a loop that ends does: that is no failure of the run."""
-        if self.host.is_draining:
-            self.ending.stop()
-        else:
-            self.ending.lose()
+    def _torn_down(self, root: asyncio.Task[Any]) -> None:
+        """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
+        if not root.cancelled():
+            root.exception()  # seen: nobody else will look
+        self.host.is_draining = True
+        self.ending.stop()
 
     def _failure(self, error: BaseException) -> Failure:
         return failures.of_workflow(error, codec=self.codec)

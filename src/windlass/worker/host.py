@@ -26,5 +26,6 @@ class Host:
     context: contextvars.Context  # empty of any run: what the worker itself does is no part of one
     observe: Callable[[Callable[[Body], None], Body], None]  # call back if the body is still at work in a moment
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
+    is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
     threads: Threads = field(default_factory=Threads)
     is_draining: bool = False

@@ -104,10 +104,13 @@ class _Tracking:
     def __call__(
         self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
-        make: Callable[..., asyncio.Task[Any]] = self.previous or _plain_task
-        task = make(loop, coro, **options)
         context = options.get("context")
         owner = OWNER.get(None) if context is None else context.get(OWNER)
+        # Our own tasks begin in the next turn whatever factory the loop has: an eager one would run a workflow before
+        # its task is known here, and our duties inside of each other.
+        is_ours = owner is not None or context is not None
+        make: Callable[..., asyncio.Task[Any]] = _plain_task if is_ours else self.previous or _plain_task
+        task = make(loop, coro, **options)
         if owner is not None:
             owner.adopt(task)
         return task

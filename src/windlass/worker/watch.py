@@ -42,7 +42,7 @@ class LoopWatch:
         """Watch while runs are executed; an idle worker is left in peace."""
         if wanted:
             self._is_wanted.set()
-        else:
+        elif not self._is_stopped:  # else its thread would sleep for ever instead of ending
             self._is_wanted.clear()
 
     def stop(self) -> None:

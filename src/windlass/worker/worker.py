@@ -81,6 +81,7 @@ class Worker:
             context=contextvars.Context(),
             observe=self._observe,
             interrupt=self._interrupted,
+            is_ending=self._is_ending,
         )
 
     async def start(self) -> None:
@@ -107,16 +108,23 @@ class Worker:
 
     async def stop(self, *, grace_for: Duration) -> None:
         """Claim nothing new, let bodies end within the grace, give everything else back, and say goodbye."""
+        self._host.is_draining = True
+        self._host.registry.listeners.remove(self._declared)
+        rest: int = SECOND
+        try:
+            await _cancel(self._tasks[:1])
+            for execution in tuple(self._executions):
+                execution.nudge()
+            await self._wait_for_executions(grace_for)
+            rest = grace_for // 2 + SECOND
+        finally:  # cancelled ourselves, as by a second Ctrl-C: the grace is over, and what is claimed still goes back
+            await self._leave(Duration(rest))
+
+    async def _leave(self, wait_for: Duration) -> None:
         host = self._host
-        host.is_draining = True
-        host.registry.listeners.remove(self._declared)
-        await _cancel(self._tasks[:1])
-        for execution in tuple(self._executions):
-            execution.nudge()
-        await self._wait_for_executions(grace_for)
         for execution in tuple(self._executions):
             execution.ending.stop()
-        await self._wait_for_executions(Duration(grace_for // 2 + SECOND))
+        await self._wait_for_executions(wait_for)
         if self._errands:
             await asyncio.wait(self._errands)
         await _cancel(self._tasks[1:])
@@ -329,6 +337,9 @@ class Worker:
         self._is_observing = bool(self._observed)
         if self._observed:
             self._host.clock.call_later(self._observed[0][0] + OBSERVE_AFTER - now, self._look_at_bodies)
+
+    def _is_ending(self) -> bool:
+        return self._host.is_draining or any(task.cancelling() for task in self._tasks)
 
     def _interrupted(self, error: BaseException) -> None:
         """A body in a thread asked the process to stop: let whoever owns the loop hear of it."""

@@ -205,6 +205,23 @@ class BatchConformance:
         assert hooks.count("before_begin") == TRIES + 1
         assert not [item for item in again if isinstance(item, type)]
 
+    @pytest.mark.parametrize("write", [complete, begin], ids=["complete", "begin"])
+    async def test_batches_that_meet_lock_their_rows_in_one_order(
+        self, store: Store, second_store: Store, clock: FakeClock, write: Any
+    ) -> None:
+        runs = await running_runs(store, 200)
+        hooks = {id(item): record(item) for item in (store, second_store)}
+        command = completed if write is complete else begun
+
+        for turn in range(10):
+            there = [command(run, key=f"{turn}") for run in runs]
+            back = [command(run, key=f"{turn} back") for run in reversed(runs)]
+            for done in await asyncio.gather(write(store, *there), write(second_store, *back)):
+                assert done == [*range(200)]
+
+        # A deadlock would have been broken, and its loser run again.
+        assert sum(item.count("before_begin") for item in hooks.values()) == 20
+
     async def test_a_caller_that_is_gone_does_not_hold_up_the_others(self, store: Store, clock: FakeClock) -> None:
         engine = engine_on(store, clock)
         runs, _ = await recorded(store, 3)

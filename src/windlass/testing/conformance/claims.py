@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import pytest
 
@@ -11,7 +13,7 @@ from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepStatus
 from windlass.model.time import DAY, MINUTE, SECOND, Duration, Instant
 from windlass.model.worker import Served
-from windlass.store.base import Store
+from windlass.store.base import Store, Tx
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import (
     FAILURE,
@@ -42,6 +44,8 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 
+T = TypeVar("T")
+
 MAIL = Served("mail", "invoice")
 REFUND = Served("billing", "refund")
 SECOND_VERSION = Served("billing", "invoice", "2")
@@ -51,6 +55,27 @@ async def claimed_numbers(
     store: Store, *, limit: int = 100, poll: int = 1, served: tuple[Served, ...] = SERVED
 ) -> list[int]:
     return [int(row.run.id[4:]) for row in await claim(store, limit=limit, poll=poll, served=served)]
+
+
+class LateAnswers:
+    """A store whose first answer to a look is held back until it is let go."""
+
+    def __init__(self, store: Store) -> None:
+        self.lanes, self.hooks, self.open, self.close, self.run_tx = (
+            store.lanes,
+            store.hooks,
+            store.open,
+            store.close,
+            store.run_tx,
+        )
+        self.has_looked, self.may_answer = asyncio.Event(), asyncio.Event()
+        self._store = store
+
+    async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
+        answer = await self._store.read(name, fn, single=single)
+        self.has_looked.set()
+        await self.may_answer.wait()
+        return answer
 
 
 class ClaimConformance:
@@ -232,7 +257,6 @@ class ClaimConformance:
 
         assert sorted(found) == sorted(item.run_id for item in started)
 
-    @pytest.mark.spec("runs:G9", "runs:G8")
     async def test_a_start_at_any_moment_of_a_poll_reaches_it_while_the_clock_stands_still(
         self, store: Store, clock: FakeClock
     ) -> None:
@@ -246,6 +270,21 @@ class ClaimConformance:
 
             (claimed,) = await asyncio.wait_for(polling, timeout=10)
             assert claimed.run_id == started.run_id
+
+    @pytest.mark.spec("runs:G9", "runs:G8")
+    async def test_a_start_that_commits_between_the_look_and_the_wait_of_a_poll_is_not_missed(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        late = LateAnswers(store)
+        engine = engine_on(late, clock)
+        polling = asyncio.create_task(engine.work.claim_runs(poll(wait_for=MINUTE)))
+        await late.has_looked.wait()  # and found nothing
+
+        started = await engine.runs.start_run(start())
+        late.may_answer.set()
+
+        (claimed,) = await asyncio.wait_for(polling, timeout=10)  # while the clock stands still
+        assert claimed.run_id == started.run_id
 
     async def test_the_rows_of_a_poll_can_be_read_again(self, store: Store, clock: FakeClock) -> None:
         await create(store, *[new_run(number, start_key=f"k{number}") for number in (1, 2, 3)])

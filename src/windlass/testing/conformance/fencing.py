@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from windlass.errors import ClaimLost
 from windlass.model.commands import Suspend
-from windlass.model.run import Run
+from windlass.model.run import Run, RunStatus
 from windlass.model.time import HOUR, SECOND
 from windlass.store.base import Store, Tx
 from windlass.testing.clock import FakeClock
@@ -202,6 +203,35 @@ class FencingConformance:
         assert done == [0, 2]
         assert [len(await log(store, number)) for number in (1, 2, 3)] == [3, 3, 3]
         assert (await load(store, 2)).token == 2
+
+    @pytest.mark.parametrize("write", WRITES)
+    async def test_a_locked_run_keeps_every_writer_waiting_and_no_longer_than_that(
+        self, store: Store, second_store: Store, clock: FakeClock, until_blocked: Blocked, write: str
+    ) -> None:
+        run = await running_run(store)
+        await begin(store, begun(run, key="open"))
+
+        async def lock(tx: Tx) -> None:
+            assert await tx.runs.lock(NAMESPACE, run.id) == run
+
+        outcome = await meanwhile(second_store, lock, lambda: WRITES[write](store, clock, run), until_blocked)
+
+        assert not isinstance(outcome, BaseException)
+
+    async def test_a_decision_is_saved_only_over_the_state_it_was_made_on(self, store: Store, clock: FakeClock) -> None:
+        run = await running_run(store)
+        sleeping = replace(run, status=RunStatus.SLEEPING, worker=None, recoveries=3)
+
+        async def save(tx: Tx) -> list[bool]:
+            return [
+                await tx.runs.save(sleeping, was=replace(run, token=run.token + 1)),
+                await tx.runs.save(sleeping, was=replace(run, status=RunStatus.PENDING)),
+                await tx.runs.save(sleeping, was=run),
+                await tx.runs.save(run, was=run),
+            ]
+
+        assert await store.run_tx("save", save) == [False, False, True, False]
+        assert await load(store) == sleeping
 
     @pytest.mark.spec("invariants:I-20")
     async def test_a_renewal_that_commits_first_keeps_the_claim(

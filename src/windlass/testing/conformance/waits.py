@@ -130,7 +130,7 @@ class WaitConformance:
 
         answer = await engine.work.suspend_run(suspended(run, waits=(sleeping(run, due_for=HOUR),)))
 
-        assert (answer.is_parked, [verdict.due_in for verdict in answer.verdicts]) == (True, [HOUR])
+        assert (answer.is_parked, answer.verdicts) == (True, ())  # available_at is the only due time there is
         parked = await load(store)
         assert (parked.status, parked.available_at) == (RunStatus.SLEEPING, clock.now() + HOUR)
         assert (parked.worker, parked.token, parked.recoveries) == (None, run.token, 0)
@@ -160,20 +160,18 @@ class WaitConformance:
 
         answer = await engine.work.suspend_run(suspended(run, failures=(failing(run),)))
 
-        (verdict,) = answer.verdicts
-        assert answer.is_parked
-        assert verdict.due_in is not None
         parked = await load(store)
-        assert (parked.status, parked.available_at) == (RunStatus.PENDING, clock.now() + verdict.due_in)
+        assert (answer.is_parked, parked.status) == (True, RunStatus.PENDING)
+        assert parked.available_at is not None
+        assert MINUTE <= parked.available_at - clock.now() <= 2 * MINUTE  # the pause, and some jitter
         (step,) = await attempts(store)
         assert (step.status, step.failure, step.failures) == (StepStatus.FAILED, FAILURE, 1)
-        assert (step.started_at, step.finished_at, step.due_at) == (
-            clock.now() - 3,
-            clock.now(),
-            parked.available_at,
-        )
-        clock.advance(verdict.due_in - 1)
+        assert (step.started_at, step.finished_at) == (clock.now() - 3, clock.now())
+        assert step.due_at == parked.available_at
+        clock.advance(parked.available_at - clock.now() - 1)
         assert await engine.work.claim_runs(poll(2)) == []
+        clock.advance(1)
+        assert (await claim_one(engine, 3)).recoveries == 0
 
     async def test_the_last_failure_keeps_the_claim_because_the_code_has_an_answer(
         self, store: Store, clock: FakeClock

@@ -285,10 +285,10 @@ class App:
             await worker.stop(grace_for=self._settings.grace_for)
 
     async def _run(self, definition: WorkflowDefinition, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        from windlass.worker.interrupts import terminated_in_order
+        from windlass.worker.interrupts import ended_in_order
 
         queues = {"default", definition.queue, options.get("queue") or definition.queue}
-        with terminated_in_order():
+        with ended_in_order():
             try:
                 async with self.worker(queues=queues):
                     handle = await self._client.start(definition, args, options)

@@ -18,10 +18,12 @@ from windlass.testing.evidence import Snapshot, observe, take_snapshot
 
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
 
-# A connection that was just being made when its process died may be left, but it has nothing to carry out.
+# Who may still change something: whoever works on a statement, or has written in a transaction. A connection that was
+# just being made when its process died is left for a while, but it has nothing to carry out.
 AT_WORK = """
 select count(*) from pg_stat_activity
- where datname = current_database() and backend_type = 'client backend' and state <> 'idle' and pid <> pg_backend_pid()
+ where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+   and (state = 'active' or backend_xid is not null)
 """
 PATIENCE = 10.0  # seconds for the server to notice that a client is gone
 

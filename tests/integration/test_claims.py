@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import apsw
+import asyncpg
 import msgspec
 import pytest
 
@@ -24,6 +26,7 @@ from windlass.model.run import RunId, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
+from windlass.store.migrate import SCHEMA
 from windlass.testing.harness import Harness
 
 
@@ -99,6 +102,69 @@ async def test_available_at_alone_decides_from_when_a_run_may_be_claimed(shop: H
     assert due_at is not None and due_at >= shop.clock.now() + MINUTE
     claimed = await nothing_until(due_at - shop.clock.now())  # pending, for a retry
     assert claimed.token == 4
+
+
+@pytest.mark.spec("runs:G2", "runs:P2.5", "runs:P2.7", "runs:P4.1")
+async def test_no_other_column_says_when_a_run_or_a_step_may_go_on(open_shared: OpenHarness, shared_url: str) -> None:
+    await open_shared(has_worker=False)
+
+    if shared_url.startswith("sqlite"):
+        database = apsw.Connection(shared_url.removeprefix("sqlite:///"))
+        listing = "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c where m.type = 'table'"
+        columns = {(str(table), str(column)) for table, column in database.execute(listing)}
+        database.close()
+    else:
+        connection = await asyncpg.connect(shared_url, ssl=False)
+        listing = "select table_name, column_name from information_schema.columns where table_schema = $1"
+        columns = {(row[0], row[1]) for row in await connection.fetch(listing, SCHEMA)}
+        await connection.close()
+
+    assert ("runs", "available_at") in columns
+    former = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
+    assert {column for _, column in columns} & former == set()
+
+
+@pytest.mark.spec("invariants:I-10")
+async def test_every_change_of_status_is_one_row_of_the_log(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+    await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),), park=True))
+    shop.clock.advance(MINUTE)
+    claimed = await worker.claim_one()
+    await worker.work.complete_step(worker.completion(claimed, "sleep", kind=StepKind.SLEEP))
+    await worker.work.suspend_run(worker.suspension(claimed, failures=(worker.failing(claimed),), park=True))
+    shop.clock.advance(2 * MINUTE)
+    claimed = await worker.claim_one()
+    shop.clock.advance(FOR)
+    claimed = await worker.claim_one()
+    await worker.work.release_run(worker.claim_of(claimed))
+    claimed = await worker.claim_one()
+    await worker.work.hold_run(HoldRun(namespace="default", run_id=claimed.run_id, token=claimed.token, reason=BROKEN))
+    await handle.resume()
+    claimed = await worker.claim_one()
+    await worker.work.finish_run(worker.finish(claimed))
+
+    log = await log_of(shop, handle.id)
+    assert [(entry.from_status, entry.to_status, entry.cause) for entry in log] == [
+        (None, "pending", "start"),
+        ("pending", "running", "claim"),
+        ("running", "sleeping", "sleep"),
+        ("sleeping", "running", "claim"),
+        ("running", "pending", "step"),
+        ("pending", "running", "claim"),
+        ("running", "running", "recover"),
+        ("running", "pending", "release"),
+        ("pending", "running", "claim"),
+        ("running", "paused", "mismatch"),
+        ("paused", "pending", "resume"),
+        ("pending", "running", "claim"),
+        ("running", "completed", "finish"),
+    ]
+    assert [entry.seq for entry in log] == sorted({entry.seq for entry in log})
+    assert [entry.at for entry in log] == sorted(entry.at for entry in log)
+    run = await row_of(shop, handle)
+    assert (run.status, run.available_at, run.finished_at) == ("completed", None, shop.clock.now())
 
 
 @pytest.mark.spec("runs:P2.3", "runs:P2.12")

@@ -265,6 +265,27 @@ async def test_declared_exceptions_come_back_as_themselves_both_times(harness: H
     assert seen == 2 * [(CardDeclined, ("declined",), 51), (Expired, ("declined",), 51)]
 
 
+async def test_of_two_classes_with_one_name_the_one_that_was_raised_comes_back(harness: Harness) -> None:
+    here, there = (type("Late", (CardDeclined,), {"__module__": module}) for module in ("here", "there"))
+    seen: list[type[BaseException]] = []
+
+    def charge(where: str) -> None:
+        raise {"here": here, "there": there}[where]("late", code=1)
+
+    @harness.app.workflow
+    async def pay(ctx: Context) -> str:
+        for where in ("here", "there"):
+            try:
+                await ctx.step(charge, where, raises=(CardDeclined,))
+            except CardDeclined as error:
+                seen.append(type(error))
+        await ctx.sleep("1m")
+        return "done"
+
+    assert await harness.run(pay) == "done"
+    assert seen == [here, there, here, there]
+
+
 async def test_a_step_knows_its_key_attempt_and_deadline(harness: Harness) -> None:
     infos: list[StepInfo] = []
 

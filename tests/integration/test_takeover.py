@@ -442,6 +442,7 @@ async def test_a_worker_that_lost_its_claim_writes_nothing_more(open_shared: Ope
     assert (step.status, step.token) == (StepStatus.COMPLETED, 3)
 
 
+@pytest.mark.spec("runs:P3.5", "runs:P3.6")
 async def test_a_claim_lasts_as_long_as_the_setting_says(open_harness: OpenHarness, gate: Gate) -> None:
     harness = await open_harness(settings=Settings(visibility_for=Duration(20 * SECOND)))
 
@@ -456,3 +457,4 @@ async def test_a_claim_lasts_as_long_as_the_setting_says(open_harness: OpenHarne
     assert (await row_of(harness, handle)).available_at == begun_at + 20 * SECOND
     gate.open()
     await handle.result()
+    assert Settings().visibility_for == 300 * SECOND

@@ -146,31 +146,36 @@ def _live(
 ) -> Died:
     """Play one process on a loop of its own. If it dies, its loop is left as it stands, looked at, and taken away."""
     journal.begin_life(clock)
-    with asyncio.Runner() as runner:
-        loop = runner.get_loop()
-        dead = asyncio.Event()
+    runner, dead = asyncio.Runner(), asyncio.Event()
+    loop = runner.get_loop()
 
-        def on_crash(point: Point) -> None:
-            journal.write(Event.CRASHED, what=str(point))
-            journal.end_life()
-            loop.call_soon_threadsafe(dead.set)
+    def on_crash(point: Point) -> None:
+        journal.write(Event.CRASHED, what=str(point))
+        journal.end_life()
+        loop.call_soon_threadsafe(dead.set)
 
-        faults = Faults(crash_at=crash_at, on_crash=on_crash)
-        life = Life(place.url, journal, settings=scenario.settings, clock=clock, faults=faults)
-        scenario.declare(life)
+    faults = Faults(crash_at=crash_at, on_crash=on_crash)
+    life = Life(place.url, journal, settings=scenario.settings, clock=clock, faults=faults)
+    scenario.declare(life)
+    try:
         runner.run(_until_dead(life, drive, dead, has_wakeups=has_wakeups))
         journal.end_life()
         look = place.look if faults.crashed is None else place.look_at_death
         left = look(at=clock.now(), life=journal.life)
-        died = Died(point=faults.crashed, points=faults.points, holders=life.holders, left=left)
-        if faults.crashed is None:
-            return died
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
-            runner.run(life.abandon())  # tasks that had not begun yet never will
-        if place.look(at=clock.now(), life=journal.life) != died.left:
-            died.complaints.append(f"{faults.crashed}: the dead wrote something")
+    finally:
+        _take_away(runner, life)
+    died = Died(point=faults.crashed, points=faults.points, holders=life.holders, left=left)
+    if place.look(at=clock.now(), life=journal.life) != left:
+        died.complaints.append(f"{faults.crashed}: something was written after the end")
     return died
+
+
+def _take_away(runner: asyncio.Runner, life: Life) -> None:
+    with warnings.catch_warnings():
+        # Tasks that had not begun yet never will.
+        warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
+        runner.run(life.abandon())
+    runner.close()
 
 
 async def _until_dead(life: Life, drive: Drive, dead: asyncio.Event, *, has_wakeups: bool) -> None:

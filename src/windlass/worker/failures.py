@@ -104,7 +104,8 @@ def _kind_of(error: BaseException, classify: Classify | None) -> FailureKind:
 def _declared(error: BaseException, *, codec: Codec, key: str) -> Failure | None:
     """A declared exception with all it carries; None if that cannot be stored, and it then comes back as StepFailed."""
     try:
-        data = codec.encode({"args": list(error.args), "state": dict(vars(error))})
+        carried = {"args": list(error.args), "state": dict(vars(error)), "module": type(error).__module__}
+        data = codec.encode(carried)
     except InvalidInput:
         return None
     return Failure(
@@ -120,14 +121,18 @@ def _declared(error: BaseException, *, codec: Codec, key: str) -> Failure | None
 
 
 def _restored(failure: Failure, raises: Iterable[type[BaseException]], codec: Codec) -> Exception | None:
-    for kind in _with_subclasses(raises):
-        if kind.__qualname__ == failure.type and issubclass(kind, Exception):
-            carried: Any = codec.decode(failure.data or b"{}")
-            error = kind.__new__(kind, *carried["args"])
-            error.args = tuple(carried["args"])
-            vars(error).update(carried["state"])
-            return error
-    return None
+    named = [kind for kind in _with_subclasses(raises) if kind.__qualname__ == failure.type]
+    named = [kind for kind in named if issubclass(kind, Exception)]
+    if not named:
+        return None
+    carried: Any = codec.decode(failure.data or b"{}")
+    # By its name, never imported; of several the one of the same module, else the newest, as a notebook defines it.
+    kind = max(enumerate(named), key=lambda item: (item[1].__module__ == carried["module"], item[0]))[1]
+    error = kind.__new__(kind, *carried["args"])
+    error.args = tuple(carried["args"])
+    vars(error).update(carried["state"])
+    assert isinstance(error, Exception)
+    return error
 
 
 def _with_subclasses(kinds: Iterable[type[BaseException]]) -> Iterable[type[BaseException]]:

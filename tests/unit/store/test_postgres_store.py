@@ -10,7 +10,13 @@ import asyncpg
 import pytest
 from asyncpg.types import ServerVersion
 
-from tests.unit.store.given import (
+from windlass.errors import NotAllowed, StoreRefused, Unavailable
+from windlass.model.run import WorkerId
+from windlass.model.time import DAY, SECOND
+from windlass.runtime import SystemClock
+from windlass.store.base import Tx
+from windlass.store.postgres.store import CONNECTIONS, PostgresStore
+from windlass.testing.conformance.given import (
     NAMESPACE,
     causes,
     claim,
@@ -24,13 +30,7 @@ from tests.unit.store.given import (
     run_id,
     running_run,
 )
-from tests.unit.store.hooks import Recorder
-from windlass.errors import NotAllowed, StoreRefused, Unavailable
-from windlass.model.run import WorkerId
-from windlass.model.time import DAY, SECOND
-from windlass.runtime import SystemClock
-from windlass.store.base import Tx
-from windlass.store.postgres.store import CONNECTIONS, PostgresStore
+from windlass.testing.conformance.hooks import Recorder
 
 CUT_OTHERS = """
 select pg_terminate_backend(pid) from pg_stat_activity

@@ -12,14 +12,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.unit.store.given import NAMESPACE, causes, create, new_run, run_id
-from tests.unit.store.hooks import Recorder
 from windlass.errors import NotAllowed, StoreRefused, Unavailable, WindlassError
 from windlass.model.time import MILLISECOND
 from windlass.store.base import Tx
 from windlass.store.sqlite.errors import translate
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import NAMESPACE, causes, create, new_run, run_id
+from windlass.testing.conformance.hooks import Recorder
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def store(path: str, clock: FakeClock) -> AsyncIterator[SqliteStore]:
 async def test_a_transaction_runs_on_the_writer_thread_with_its_hooks(path: str, clock: FakeClock) -> None:
     hooks, threads = Recorder(), set[str]()
     for point in ("before_begin", "before_commit", "after_commit"):
-        hooks.at[point, "look"] = lambda: threads.add(threading.current_thread().name)
+        hooks.at[point] = lambda: threads.add(threading.current_thread().name)
     store = SqliteStore(path, clock=clock, hooks=hooks)
     await store.open()
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.store.given import NAMESPACE, create, load, new_run, run_id
-from tests.unit.store.hooks import Recorder, whole
 from windlass.errors import NotAllowed
 from windlass.model.run import Run
 from windlass.store.base import Tx
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import NAMESPACE, create, load, new_run, run_id
+from windlass.testing.conformance.hooks import Recorder, whole
 
 AnyStore = SqliteStore | PostgresStore
 
@@ -77,13 +77,13 @@ async def test_a_hook_that_raises_before_the_commit_undoes_it(store: AnyStore, h
     def crash() -> None:
         raise LookupError("on purpose")
 
-    hooks.at["before_commit", "create"] = crash
+    hooks.at["before_commit"] = crash
     with pytest.raises(LookupError):
         await store.run_tx("create", add_run)
     assert await load_or_none(store) is None
 
     hooks.at.clear()
-    hooks.at["after_commit", "create"] = crash
+    hooks.at["after_commit"] = crash
     with pytest.raises(LookupError):
         await store.run_tx("create", add_run)
     assert await load_or_none(store) is not None
@@ -139,7 +139,7 @@ async def test_a_killed_store_leaves_what_a_dead_process_leaves(
     hooks = Recorder()
     store = make_store(url, clock, hooks)
     await store.open()
-    hooks.at[point, "create"] = store.kill
+    hooks.at[point] = store.kill
 
     dying = asyncio.create_task(store.run_tx("create", add_run))
     late = asyncio.create_task(load_or_none(store))

@@ -19,11 +19,11 @@ from windlass.testing.evidence import Snapshot, observe, take_snapshot
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
 
 # Who may still change something: whoever works on a statement, or has written in a transaction. A connection that was
-# just being made when its process died is left for a while, but it has nothing to carry out.
+# just being made when its process died may still wait for the rest of a read, which never comes.
 AT_WORK = """
 select count(*) from pg_stat_activity
  where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
-   and (state = 'active' or backend_xid is not null)
+   and (backend_xid is not null or (state = 'active' and wait_event is distinct from 'ClientRead'))
 """
 PATIENCE = 10.0  # seconds for the server to notice that a client is gone
 

@@ -213,6 +213,23 @@ async def test_a_run_parks_at_the_earliest_of_its_waits(shop: Harness) -> None:
     assert (await row_of(shop, handle)).available_at == shop.clock.now() + 10 * SECOND
 
 
+@pytest.mark.spec("invariants:I-07", "invariants:I-57")
+async def test_a_wait_that_is_told_twice_keeps_its_first_due_time(shop: Harness) -> None:
+    handle = await start(shop)
+    worker = ByHand(shop)
+    claimed = await worker.claim_one()
+    first = await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),)))
+    due_at = shop.clock.now() + MINUTE
+    shop.clock.advance("10s")
+
+    await worker.work.suspend_run(worker.suspension(claimed, waits=(worker.waiting(claimed),), park=True))
+
+    assert [verdict.due_in for verdict in first.verdicts] == [MINUTE]
+    (step,) = await shop.steps(handle)
+    assert step.due_at == due_at
+    assert (await row_of(shop, handle)).available_at == due_at
+
+
 @pytest.mark.spec("invariants:I-25")
 async def test_a_release_makes_a_run_claimable_at_once_and_costs_nothing(shop: Harness) -> None:
     handle = await start(shop)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, step_keys
 from windlass import Context, InvalidInput, Retry, RunFailed, StepError, StepFailed
+from windlass.model.run import RunId
 from windlass.settings import Settings
 from windlass.testing.harness import Harness
 
@@ -285,13 +286,70 @@ async def test_tasks_that_wait_only_for_each_other_fail_as_a_deadlock(harness: H
     @harness.app.workflow
     async def stuck(ctx: Context) -> None:
         await ctx.step(double, 1)
-        await asyncio.Event().wait()
+        me = asyncio.current_task()
+        assert me is not None
+        await asyncio.wait([asyncio.create_task(wait_for(me))])
+
+    async def wait_for(task: asyncio.Task[object]) -> None:
+        await asyncio.wait([task])
 
     handle = await harness.start(stuck)
 
     with pytest.raises(RunFailed, match="Every task of the workflow waits for another one") as failed:
         await handle.result()
     assert (failed.value.type, failed.value.kind) == ("Deadlock", "logic")
+
+
+async def test_a_semaphore_shared_by_runs_holds_them_back_and_fails_none(harness: Harness) -> None:
+    one_at_a_time, doubled = asyncio.Semaphore(1), []
+    gate = asyncio.Event()
+
+    async def double_slowly(number: int) -> int:
+        await gate.wait()
+        doubled.append(number)
+        return 2 * number
+
+    @harness.app.workflow
+    async def polite(ctx: Context, number: int) -> int:
+        await ctx.step(double, number)
+        async with one_at_a_time:
+            return await ctx.step(double_slowly, number)
+
+    handles = [await harness.start(polite, number) for number in range(3)]
+    for handle in handles:
+        await harness.until(handle, "running")
+    gate.set()
+
+    assert [await handle.result() for handle in handles] == [0, 2, 4]
+    assert sorted(doubled) == [0, 1, 2]
+
+
+async def test_a_run_that_only_waits_for_an_event_says_so_and_is_given_back_before_its_claim_ends(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = asyncio.Event()
+
+    @harness.app.workflow
+    async def patient(ctx: Context) -> str:
+        await ctx.step(double, 1)
+        await opened.wait()
+        return "opened"
+
+    handle = await harness.start(patient)
+    await until_logged(caplog, "waits for an asyncio lock, event or queue")
+    harness.clock.advance("151s")
+    await until_logged(caplog, "waits for an asyncio lock, event or queue", times=2)  # claimed again, replayed
+    opened.set()
+
+    assert await handle.result() == "opened"
+    log = await harness.opened.runs.read_log("default", RunId(handle.id))
+    assert [entry.cause for entry in log][-3:] == ["release", "claim", "finish"]
+
+
+async def until_logged(caplog: pytest.LogCaptureFixture, text: str, *, times: int = 1) -> None:
+    async with asyncio.timeout(20):
+        while sum(text in record.getMessage() for record in caplog.records) < times:  # noqa: ASYNC110 - a log has no event
+            await asyncio.sleep(0.001)
 
 
 async def test_a_foreign_wait_keeps_the_slot_and_the_run_goes_on_after_it(

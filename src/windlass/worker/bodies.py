@@ -56,7 +56,7 @@ class Bodies:
             idempotency_key=f"{self._run_id}/{call.key}",
             deadline=from_instant(Instant(host.clock.now() + stops_in)),
         )
-        context = host.context.copy()
+        context = body.context = host.context.copy()
         context.run(STEP.set, info)
         self._working.add(body)
         if definition.is_async:
@@ -151,7 +151,11 @@ class Bodies:
             # A plain callable that returned a coroutine, as a lambda does: go on with it on the loop.
             body.is_thread = False
             self._working.add(body)
-            body.work = asyncio.get_running_loop().create_task(value, context=host.context.copy())
+            definition = call.definition
+            if definition is not None and definition.timeout_for is not None:
+                left = definition.timeout_for - (host.clock.monotonic() - body.entered_at)
+                body.timer = host.clock.call_later(left, self._time_out, body)
+            body.work = asyncio.get_running_loop().create_task(value, context=body.context)
             body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
             return
         definition = call.definition

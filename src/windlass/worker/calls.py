@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from typing import Any
 
 from windlass.define.workflow import StepDefinition
@@ -20,6 +21,12 @@ class Group:
         self.limit = limit
         self.running = 0
         self.future: asyncio.Future[Any] | None = None
+
+    def take(self, index: int, value: Any, error: Exception | None) -> bool:
+        """Keep one result. True if the future can be resolved now."""
+        self.results[index] = value
+        self.missing -= 1
+        return error is not None or self.missing == 0
 
     @property
     def is_full(self) -> bool:
@@ -66,10 +73,11 @@ class Call:
 class Body:
     """User code at work for one call."""
 
-    __slots__ = ("call", "entered_at", "is_thread", "is_timed_out", "timer", "work")
+    __slots__ = ("call", "context", "entered_at", "is_thread", "is_timed_out", "timer", "work")
 
     def __init__(self, call: Call, *, entered_at: int, is_thread: bool) -> None:
         self.call, self.entered_at, self.is_thread = call, entered_at, is_thread
         self.work: asyncio.Future[Any] | None = None
         self.timer: Timer | None = None
         self.is_timed_out = False
+        self.context: contextvars.Context | None = None

@@ -16,11 +16,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import heapq
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import ReplayMismatch
+from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
@@ -31,11 +32,12 @@ from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
 from windlass.worker.ending import Ending
 from windlass.worker.host import Host
-from windlass.worker.patience import Patience
+from windlass.worker.patience import Patience, Standby
 from windlass.worker.reports import Reports
 from windlass.worker.tasks import OWNER, TaskTree
 from windlass.worker.tenure import Tenure
 
+LOGGER = logging.getLogger("windlass.worker")
 EARLY = MILLISECOND  # timers may fire a little early; a wait must not
 
 
@@ -62,6 +64,7 @@ class Execution:
         self._mismatch: ReplayMismatch | None = None
         self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
+        self._standby = Standby(host, claimed, leave=self._leave_if_nothing_came)
         self._patience = Patience(host, workflow=claimed.name, nudge=self.nudge)
         self.bodies = Bodies(
             host,
@@ -150,7 +153,11 @@ class Execution:
 
     def _nudged(self) -> None:
         self._is_nudged = False
-        self.advance()
+        try:
+            self.advance()
+        except Exception:
+            LOGGER.exception("Run %s is dropped: an error of the worker itself", self.claimed.run_id)
+            self.ending.lose()
 
     def advance(self) -> None:
         if self.is_over or self._is_parking:
@@ -171,7 +178,7 @@ class Execution:
         if self._deliver():
             self.nudge()
             return
-        if is_still and self._unread and not self._results:
+        if is_still and self._unread and not self._results and not self.tree.has_shared_waits:
             # Everything recorded was delivered, and still nobody has asked for these.
             asked = [call.key for call in (*self._fresh, *self._new_waits)]
             self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), asked))
@@ -184,12 +191,20 @@ class Execution:
             self._suspend(park=False)
         elif not is_idle:
             return
-        elif self._fresh:  # the worker is stopping: whatever is left to do, another one does
-            self.ending.end(self.reports.release())
-        elif has_news or self._waits:
+        elif self._fresh and not self.host.is_draining:
+            return  # no thread is free; the worker nudges when one is
+        elif has_news or (self._waits and not self._fresh):
             self._suspend(park=True)
+        elif self.host.is_draining:  # whatever is left to do, another worker does
+            self.ending.end(self.reports.release())
+        elif self.tree.has_shared_waits:
+            self._standby.begin(half_of_claim=self.tenure.left() // 2)
         else:
             self.ending.end(self.reports.deadlock())
+
+    def _leave_if_nothing_came(self) -> None:
+        if not self.is_over and not self.is_busy and not self._waits and not self._fresh and not self._results:
+            self.ending.end(self.reports.release())
 
     @property
     def is_busy(self) -> bool:
@@ -205,21 +220,20 @@ class Execution:
         self.now = max(self.now, at)
         try:
             value, error = value_of(), None
+        except InvalidInput as refused:
+            self._disagree(mismatch.other_result(self.claimed.run_id, call.key, refused))
+            return True
         except Exception as raised:
             value, error = None, raised
-        if call.group is not None:
-            self._settle_in_group(call.group, call.index, value, error)
-        elif call.future is not None:
+        if call.group is None:
             self._settle(call.future, value, error)
+        elif call.group.take(call.index, value, error):
+            self._settle(call.group.future, call.group.results, error)
         return True
 
-    def _settle_in_group(self, group: Group, index: int, value: Any, error: Exception | None) -> None:
-        group.results[index] = value
-        group.missing -= 1
-        if group.future is not None and (error is not None or group.missing == 0):
-            self._settle(group.future, group.results, error)
-
-    def _settle(self, future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
+    def _settle(self, future: asyncio.Future[Any] | None, value: Any, error: Exception | None) -> None:
+        if future is None:
+            return
         self.tree.futures.discard(future)
         if future.done():  # its branch was cancelled by the code
             return
@@ -237,7 +251,12 @@ class Execution:
                 continue
             if call.future is not None and call.future.cancelled():
                 continue  # the code has dropped the branch that asked
+            if not self._has_thread_for(call):
+                self._fresh.append(call)
+                continue
             if call.group is not None:
+                if call.group.future is not None and call.group.future.done():
+                    continue  # its map has failed, or was dropped
                 if call.group.is_full:
                     self._fresh.append(call)
                     continue
@@ -247,6 +266,10 @@ class Execution:
                 self.ending.start(self._prepare(call))
             else:
                 self._enter(call)
+
+    def _has_thread_for(self, call: Call) -> bool:
+        assert call.definition is not None
+        return call.definition.is_async or self.host.threads.has_room(self.nudge)
 
     async def _prepare(self, call: Call) -> None:
         """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
@@ -332,7 +355,8 @@ class Execution:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self, root: asyncio.Task[Any]) -> None:
-        if root.cancelling() and self.host.is_ending():
+        asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
+        if asked_to_stop or (root.cancelling() and self.host.is_ending()):
             self._torn_down(root)
         elif self._unread:
             if not root.cancelled():
@@ -361,6 +385,7 @@ class Execution:
         for call in self._waits:
             if call.timer is not None:
                 call.timer.cancel()
+        self._standby.stop()
         self._patience.stop()
         self.bodies.stop_all()
 

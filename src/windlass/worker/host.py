@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from windlass.api.service import Work
 from windlass.codec import Codec
@@ -27,5 +27,5 @@ class Host:
     observe: Callable[[Callable[[Body], None], Body], None]  # call back if the body is still at work in a moment
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
     is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
-    threads: Threads = field(default_factory=Threads)
+    threads: Threads
     is_draining: bool = False

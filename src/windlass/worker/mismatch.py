@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from windlass.errors import ReplayMismatch
+from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.step import StepKind, StepRecord
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
@@ -22,6 +22,11 @@ def other_kind(run_id: str, record: StepRecord, kind: StepKind) -> ReplayMismatc
 def other_input(run_id: str, record: StepRecord) -> ReplayMismatch:
     text = f"history has {record.key!r} with other input than the code{_where()} now gives it."
     return _mismatch(run_id, text, step=record.key, recorded="other input", found="this input")
+
+
+def other_result(run_id: str, key: str, refused: InvalidInput) -> ReplayMismatch:
+    text = f"the result that history has for {key!r} does not fit what the code now declares ({refused})."
+    return _mismatch(run_id, text, step=key, recorded="another type", found="this type")
 
 
 def renamed(run_id: str, unread: list[str], asked: list[str]) -> ReplayMismatch:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from windlass.model.commands import ClaimedRun
 from windlass.model.time import SECOND
 from windlass.runtime import Timer
 from windlass.worker.host import Host
@@ -50,3 +51,34 @@ class Patience:
                 self._workflow,
             )
         self._nudge()
+
+
+class Standby:
+    """A run of which nothing is open, with a task that awaits a lock or a queue: another run may be the one to end it.
+
+    It keeps its slot for half of its claim and is then given back in order, because a claim that runs out counts as a
+    crash.
+    """
+
+    def __init__(self, host: Host, claimed: ClaimedRun, *, leave: Callable[[], None]) -> None:
+        self._host, self._claimed, self._leave = host, claimed, leave
+        self._timer: Timer | None = None
+
+    def begin(self, *, half_of_claim: int) -> None:
+        if self._timer is not None:
+            return
+        LOGGER.warning(
+            "Run %s (%r) waits for an asyncio lock, event or queue, and for no step or sleep of its own; "
+            "it keeps its slot.",
+            self._claimed.run_id,
+            self._claimed.name,
+        )
+        self._timer = self._host.clock.call_later(half_of_claim, self._end)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _end(self) -> None:
+        self._timer = None
+        self._leave()

@@ -6,7 +6,8 @@ code sees them in the same order at every replay. What a task awaits is told by 
     a future of ctx              yes
     another task of the run      yes: that task is asked itself
     gather, shield               yes, if all they wait for is
-    TaskGroup, wait, Lock, …     yes: only tasks of the run can end it
+    TaskGroup, asyncio.wait      yes: only tasks of the run can end it
+    Lock, Semaphore, Queue, …    yes, though another run that shares it may be the one to end it
     anything else                no: a foreign wait, which keeps the slot
 """
 
@@ -19,16 +20,22 @@ import asyncio.taskgroups
 import asyncio.tasks
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
+from enum import Enum
 from types import CoroutineType
 from typing import Any
 from weakref import WeakSet
 
 OWNER: ContextVar[TaskTree] = ContextVar("windlass_run_tasks")
 
-_INTERNAL_FILES = frozenset(
-    function.__code__.co_filename for function in (asyncio.TaskGroup.__aexit__, asyncio.Lock.acquire, asyncio.Queue.get)
-)
+_GROUP_FILE = asyncio.TaskGroup.__aexit__.__code__.co_filename
+_SHARED_FILES = frozenset(function.__code__.co_filename for function in (asyncio.Lock.acquire, asyncio.Queue.get))
 _TASKS_FILE = asyncio.tasks.sleep.__code__.co_filename
+
+
+class _Wait(Enum):
+    OWN = "own"
+    SHARED = "shared"
+    FOREIGN = "foreign"
 
 
 class TaskTree:
@@ -36,6 +43,7 @@ class TaskTree:
 
     def __init__(self, on_done: Callable[[], None]) -> None:
         self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
+        self.has_shared_waits = False  # as of the last look: some task awaits a lock or a queue, perhaps another run's
         self._paths: dict[asyncio.Task[Any], str] = {}
         self._children: dict[asyncio.Task[Any] | None, int] = {}
         self._gathers: WeakSet[asyncio.Future[Any]] = WeakSet()  # known to wait for nothing foreign
@@ -66,6 +74,7 @@ class TaskTree:
     def foreign_waits(self) -> list[asyncio.Future[Any]] | None:
         """None while a task is about to run; else the futures outside the run that some of its tasks await."""
         foreign: list[asyncio.Future[Any]] = []
+        self.has_shared_waits = False
         for task in self._paths:
             if task.done():
                 # Whoever waits for it hears of it in this turn of the loop, after us.
@@ -73,8 +82,12 @@ class TaskTree:
             waiter: asyncio.Future[Any] | None = task._fut_waiter  # type: ignore[attr-defined]
             if waiter is None or waiter.done():
                 return None
-            if waiter not in self.futures and not self._is_ours(waiter) and not _is_internal(task):
+            if waiter in self.futures or self._is_ours(waiter):
+                continue
+            wait = _wait_of(task)
+            if wait is _Wait.FOREIGN:
                 foreign.append(waiter)
+            self.has_shared_waits |= wait is _Wait.SHARED
         return foreign
 
     def _is_ours(self, waiter: asyncio.Future[Any]) -> bool:
@@ -143,17 +156,18 @@ def _current_task() -> asyncio.Task[Any] | None:
         return None
 
 
-def _is_internal(task: asyncio.Task[Any]) -> bool:
-    """Does the task wait inside asyncio's own means of co-operation, which only tasks of the run can end?"""
+def _wait_of(task: asyncio.Task[Any]) -> _Wait:
+    """Does the task wait inside asyncio's own means of co-operation, which tasks of the run can end?"""
     frame: Any = task.get_coro()
     while isinstance(frame, CoroutineType) and isinstance(frame.cr_await, CoroutineType):
         frame = frame.cr_await
     if not isinstance(frame, CoroutineType):
-        return False
+        return _Wait.FOREIGN
     code = frame.cr_code
-    if code.co_filename in _INTERNAL_FILES:
-        return True
-    return code.co_filename == _TASKS_FILE and code.co_name != "sleep"
+    if code.co_filename in _SHARED_FILES:
+        return _Wait.SHARED
+    is_own = code.co_filename == _GROUP_FILE or (code.co_filename == _TASKS_FILE and code.co_name != "sleep")
+    return _Wait.OWN if is_own else _Wait.FOREIGN
 
 
 def _shielded(waiter: asyncio.Future[Any]) -> asyncio.Future[Any] | None:

@@ -29,11 +29,13 @@ from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Host
 from windlass.worker.tasks import track_tasks
+from windlass.worker.threads import Threads
 from windlass.worker.watch import LoopWatch
 
 LOGGER = logging.getLogger("windlass.worker")
 
 OBSERVE_AFTER = 20 * MILLISECOND  # a body that ends sooner leaves no trace of having begun
+FEWEST_THREADS = 32  # for sync steps; a worker with more slots has as many threads as slots
 HEARTBEAT_EVERY = 10 * SECOND
 GATHER_FOR = 2 * MILLISECOND  # how long a nearly full worker waits for more free slots before it claims
 FIRST_PAUSE, LONGEST_PAUSE = 100 * MILLISECOND, 5 * SECOND  # between tries while the store does not answer
@@ -82,6 +84,7 @@ class Worker:
             observe=self._observe,
             interrupt=self._interrupted,
             is_ending=self._is_ending,
+            threads=Threads(max(FEWEST_THREADS, slots)),
         )
 
     async def start(self) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable
 
-from windlass.errors import NotAllowed, Unavailable
+from windlass.errors import NotAllowed, WindlassError
 from windlass.model.time import MILLISECOND
 from windlass.notify.local import EVERYTHING, Topic
 from windlass.runtime import Clock
@@ -50,10 +50,10 @@ class FileWatch:
         while self._is_wanted:
             try:
                 version = await self._data_version()
-            except Unavailable:
-                version = seen or 0
             except NotAllowed:  # the store was closed under us
                 return
+            except WindlassError:  # the file cannot be read just now; whoever waits looks again by itself
+                version = seen or 0
             if seen is not None and version != seen:
                 self._hear(EVERYTHING)
             seen = version

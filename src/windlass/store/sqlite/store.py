@@ -181,7 +181,10 @@ class SqliteStore:
     def _data_version(self) -> int:
         if self._is_killed:
             raise Killed
-        (version,) = self._database.execute("pragma data_version").fetchall()[0]
+        try:
+            (version,) = self._database.execute("pragma data_version").fetchall()[0]
+        except apsw.Error as error:
+            raise translate(error, where=self._where) from None
         assert isinstance(version, int)
         return version
 

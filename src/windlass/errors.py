@@ -1,22 +1,22 @@
 """Every error Windlass raises, and what to do about each.
 
-    WindlassError                 code: stable text, crosses the wire
-    ├── Rejected                  the request is wrong as it stands; do not retry
-    │   ├── InvalidInput          a value was refused; `path` says which one
-    │   ├── NotFound              no such run, workflow, …
-    │   ├── AlreadyExists         the name or the key is taken
-    │   ├── WrongState            it exists, but its state does not accept this
-    │   ├── NotAllowed            not here, not now, not from this caller
-    │   └── AmbiguousStep         a step needs an explicit key
-    ├── ClaimLost                 someone else owns this work now; drop it
-    ├── Unavailable               the store cannot answer; retry with back-off
-    ├── StoreRefused              this database cannot be used as it stands
-    ├── ReplayMismatch            code no longer matches recorded history
-    ├── ResultTimeout             result(timeout=…) gave up; the run goes on
-    └── UserCodeError             carried failure of user code
-        ├── StepFailed            a step failed for good
-        └── RunFailed             the run itself failed
-    StepError(Exception)          raised by user code to say how a step failed
+WindlassError                 code: stable text, crosses the wire
+├── Rejected                  the request is wrong as it stands; do not retry
+│   ├── InvalidInput          a value was refused; `path` says which one
+│   ├── NotFound              no such run, workflow, …
+│   ├── AlreadyExists         the name or the key is taken
+│   ├── WrongState            it exists, but its state does not accept this
+│   ├── NotAllowed            not here, not now, not from this caller
+│   └── AmbiguousStep         a step needs an explicit key
+├── ClaimLost                 someone else owns this work now; drop it
+├── Unavailable               the store cannot answer; retry with back-off
+├── StoreRefused              this database cannot be used as it stands
+├── ReplayMismatch            code no longer matches recorded history
+├── ResultTimeout             result(timeout=…) gave up; the run goes on
+└── UserCodeError             carried failure of user code
+    ├── StepFailed            a step failed for good
+    └── RunFailed             the run itself failed
+StepError(Exception)          raised by user code to say how a step failed
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.rules.runs import TRANSITIONS
-from windlass.runtime import seeded_rng
 from windlass.settings import Settings
 from windlass.store.migrate import SCHEMA
 from windlass.testing.clock import FakeClock
@@ -149,8 +148,6 @@ async def _harnesses(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
 
         async def open(**options: Any) -> Harness:
             harness = Harness(url, clock=clock, **options)
-            # Two processes never draw the same ids, so two harnesses on one database must not either.
-            harness.app._rng = seeded_rng(f"harness {len(opened)}")
             opened.append(await stack.enter_async_context(harness))
             return harness
 

@@ -429,7 +429,7 @@ else:
 """
 
 
-@pytest.mark.spec("invariants:I-08", "invariants:I-25")
+@pytest.mark.spec("invariants:I-03")
 @pytest.mark.parametrize("how", ["body", "workflow"])
 async def test_a_loop_that_ends_around_a_run_is_no_failure_of_the_run(
     shared_url: str, tmp_path: Path, how: str

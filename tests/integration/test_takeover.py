@@ -415,7 +415,7 @@ async def test_a_run_in_another_queue_waits_for_a_worker_of_that_queue(open_harn
         assert await slow.result() == "done"
 
 
-@pytest.mark.spec("invariants:I-13", "invariants:I-19")
+@pytest.mark.spec("invariants:I-18")
 async def test_a_worker_that_lost_its_claim_writes_nothing_more(open_shared: OpenHarness) -> None:
     first, second = await open_shared(slots=1), await open_shared(has_worker=False)
     gate = Gate()

@@ -134,7 +134,7 @@ async def test_a_resumed_or_released_run_begins_at_once(idle_harness: Harness) -
         assert await handle.result() == 2
 
 
-@pytest.mark.spec("runs:G6", "invariants:I-08")
+@pytest.mark.spec("runs:G6")
 async def test_without_any_hint_everything_is_still_done_by_polling(open_harness: OpenHarness) -> None:
     harness = await open_harness()
     harness.opened.engine.parts.hub.is_suppressed = True

@@ -1,0 +1,214 @@
+"""Does the engine's own consistency query find every kind of contradiction, on both databases, and none in a sound one?
+
+The query runs beside the damage in one transaction that is rolled back: a database is made once and spoilt many times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import asyncpg
+import pytest
+
+import windlass
+from windlass.errors import StepError
+from windlass.store.catalog import load
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.clock import FakeClock
+from windlass.testing.evidence import Snapshot, take_snapshot
+from windlass.testing.harness import Harness
+from windlass.testing.postgres import PostgresServer
+
+Find = Callable[[Sequence[str]], list[str]]
+
+OPEN = "status = 'sleeping'"
+OVER = "status = 'completed'"
+THE_OVER = f"(select id from runs where {OVER})"
+THE_SLEEPER = f"(select id from runs where {OPEN})"
+
+# rule: statements that break it
+BROKEN: dict[str, str] = {
+    "a run that is due has no time": f"update runs set available_at = null where {OPEN}",
+    "a run that is over has a time": f"update runs set available_at = 1 where {OVER}",
+    "a running run has no holder": f"update runs set status = 'running' where {OPEN}",
+    "a run that nobody executes has a holder": f"update runs set worker = 'wrk_1' where {OPEN}",
+    "finished_at and status disagree": f"update runs set finished_at = 1 where {OPEN}",
+    "a run has more claims than tokens": f"update runs set token = 0 where {OVER}",
+    "recoveries without claims": f"update runs set recoveries = 5 where {OVER}",
+    "a run that was given back still counts recoveries": f"update runs set recoveries = 1, attempts = 2 where {OPEN}",
+    "started_at and claims disagree": f"update runs set started_at = null where {OVER}",
+    "a run has no payload": f"delete from payloads where run_id = {THE_OVER}",
+    "a payload has no run": f"delete from runs where {OVER}",
+    "output and status disagree": f"update payloads set output = null where run_id = {THE_OVER}",
+    "failure and status disagree": f"update payloads set failure = input where run_id = {THE_OVER}",
+    "a run has no log": f"delete from log where subject_id = {THE_OVER}",
+    "the log ends elsewhere than the run": (
+        f"delete from log where seq = (select max(seq) from log where subject_id = {THE_OVER})"
+    ),
+    "the log has a gap": f"delete from log where seq = (select min(seq) from log where subject_id = {THE_OVER})",
+    "the log goes on after the end": (
+        "insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)"
+        f" select 'default', 'run', id, 'completed', 'completed', 'finish', 1 from runs where {OVER}"
+    ),
+    "the log tells of an unknown run": f"delete from runs where {OVER}",
+    "a step belongs to no run": f"delete from runs where {OVER}",
+    "a step was written under a token nobody had": f"update steps set token = 9 where run_id = {THE_OVER}",
+    "an attempt follows the end of its step": (
+        "insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash)"
+        " select namespace, run_id, step_key, attempt + 1, kind, 'running', token, failures, input_hash"
+        f" from steps where step_key = 'pack' and run_id = {THE_OVER}"
+    ),
+    "an attempt is missing": f"update steps set attempt = 7 where step_key = 'pack' and run_id = {THE_OVER}",
+    "attempts of one step differ in kind or input": (
+        "update steps set kind = 'sleep' where step_key = 'flaky' and attempt = 1"
+    ),
+    "a completed step lacks its order, output or end": "update steps set step_order = null where step_key = 'pack'",
+    "a failed attempt lacks its failure or end": "update steps set failure = null where step_key = 'flaky'",
+    "a failed attempt is neither final nor due again": (
+        "update steps set due_at = null where step_key = 'flaky' and attempt = 1"
+    ),
+    "an open step has a result": "update steps set finished_at = 1 where status = 'waiting'",
+    "a sleep has no end": "update steps set due_at = null where status = 'waiting'",
+    "a step counts failures it cannot have": "update steps set failures = 1 where step_key = 'pack'",
+    "two results of a run have one place": "update steps set step_order = 0 where step_order is not null",
+    "a start key belongs to a run that was started otherwise": "update keys set name = 'other'",
+}
+
+
+async def tell(url: str) -> Snapshot:
+    """A run that has ended, with a retried step and a start key; and one that sleeps."""
+    async with Harness(url) as harness:
+
+        async def pack(item: str) -> str:
+            return f"packed {item}"
+
+        async def flaky(item: str) -> str:
+            if windlass.current_step().attempt == 1:
+                raise StepError("not now")
+            return item
+
+        @harness.app.workflow(name="ship")
+        async def ship(ctx: windlass.Context, item: str) -> str:
+            await ctx.step(pack, item)
+            await ctx.step(flaky, item)
+            return item
+
+        @harness.app.workflow(name="rest")
+        async def rest(ctx: windlass.Context, item: str) -> None:
+            await ctx.step(pack, item)
+            await ctx.sleep("1d")
+
+        await harness.start(ship, "book", key="book-1")
+        await harness.start(rest, "lamp")
+        await harness.idle()
+        await harness.advance("2s")
+        store = harness.opened.engine.parts.store
+        return await take_snapshot(store, at=harness.clock.now(), life=1)
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Find]:
+    path = tmp_path_factory.mktemp("consistency") / "windlass.db"
+    asyncio.run(tell(str(path)))
+    connection = apsw.Connection(str(path))
+    connection.execute("pragma ignore_check_constraints = on")
+    text = load("sqlite")["inconsistencies"].statements[0].text
+
+    def find(statements: Sequence[str]) -> list[str]:
+        connection.execute("begin")
+        try:
+            for statement in statements:
+                connection.execute(statement)
+            return [row[0] for row in connection.execute(text)]
+        finally:
+            connection.execute("rollback")
+
+    yield find
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def postgresql(postgres_server: PostgresServer) -> Iterator[Find]:
+    url = postgres_server.create_database()
+    asyncio.run(tell(url))
+    text = load("postgres")["inconsistencies"].statements[0].text
+    with asyncio.Runner() as runner:
+        connection = runner.run(connect(url))
+
+        async def find_all(statements: Sequence[str]) -> list[str]:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                for name in await connection.fetch("select conname from pg_constraint where contype = 'c'"):
+                    await connection.execute(f'alter table runs drop constraint if exists "{name[0]}"')
+                for statement in statements:
+                    await connection.execute(statement)
+                return [row[0] for row in await connection.fetch(text)]
+            finally:
+                await transaction.rollback()
+
+        yield lambda statements: runner.run(find_all(statements))
+        runner.run(connection.close())
+    postgres_server.drop_database(url)
+
+
+async def connect(url: str) -> asyncpg.Connection[Any]:
+    return await asyncpg.connect(url, ssl=False, server_settings={"search_path": "windlass"})
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def find(request: pytest.FixtureRequest) -> Find:
+    found: Find = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.mark.spec("invariants:I-65")
+def test_a_sound_database_has_no_contradictions(find: Find) -> None:
+    assert find([]) == []
+
+
+@pytest.mark.spec("invariants:I-65")
+@pytest.mark.parametrize("rule", BROKEN)
+def test_each_broken_rule_is_found(rule: str, find: Find) -> None:
+    assert rule in find([BROKEN[rule]])
+
+
+def test_every_rule_is_broken_once() -> None:
+    text = load("sqlite")["inconsistencies"].statements[0].text
+    rules = {part.split("'")[1] for part in text.replace("select '", "\0'").split("\0")[1:]}
+
+    assert rules == set(BROKEN)
+
+
+@pytest.mark.spec("invariants:I-65")
+async def test_a_damaged_file_is_found_and_a_sound_one_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "windlass.db"
+    snapshot = await tell(str(path))
+    assert snapshot.damage == ()
+
+    # An index that lacks a row: the file can be read, and is wrong.
+    database = apsw.Connection(str(path))
+    database.execute("pragma writable_schema = on")
+    database.execute("update sqlite_schema set sql = replace(sql, 'is not null', 'is null') where name = 'runs_worker'")
+    database.close()
+    store = SqliteStore(str(path), clock=FakeClock())
+    await store.open()
+    found = await take_snapshot(store, at=0, life=1)
+    await store.close()
+
+    assert found.damage != ()
+
+
+async def test_postgresql_answers_the_question_about_damage_with_none(postgres_url: str) -> None:
+    await tell(postgres_url)
+    store = PostgresStore(postgres_url, clock=FakeClock())
+    await store.open()
+    found = await take_snapshot(store, at=0, life=1)
+    await store.close()
+
+    assert (found.damage, found.inconsistencies) == ((), ())

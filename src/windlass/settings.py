@@ -24,6 +24,7 @@ from windlass.rules.limits import check_visibility
 FILE = "windlass.toml"
 PREFIX = "WINDLASS_"
 DEFAULT_URL = "windlass.db"
+FOR_TESTS = frozenset({"WINDLASS_REQUIRE_ALL", "WINDLASS_POSTGRES_BINARIES"})  # read by the test suite, not by us
 
 log = logging.getLogger("windlass.settings")
 
@@ -57,7 +58,7 @@ def load_settings(*, environ: Mapping[str, str] | None = None, folder: Path | No
     values = _read_file((folder or Path()) / FILE)
     known = {option.variable: option for option in OPTIONS}
     for variable, text in environ.items():
-        if not variable.startswith(PREFIX):
+        if not variable.startswith(PREFIX) or variable in FOR_TESTS:
             continue
         if variable not in known:
             close = difflib.get_close_matches(variable, known, n=1)

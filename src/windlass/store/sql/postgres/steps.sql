@@ -41,6 +41,9 @@ renewed as (
     select h.namespace, h.run_id, '', '', '', 0, 'running', max(h.now + h.renew_for), 0
       from held h
      where h.renew_for is not null
+       and not exists (select 1 from steps s  -- a repeat, or a step that is over: nothing is written for it
+                        where s.namespace = h.namespace and s.run_id = h.run_id and s.step_key = h.key
+                          and s.attempt = h.attempt and s.status not in ('running', 'waiting'))
      group by h.namespace, h.run_id
     on conflict (namespace, id) do update set available_at = greatest(runs.available_at, excluded.available_at)
 )

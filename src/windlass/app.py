@@ -163,7 +163,10 @@ class App:
         given: Mapping[str, Any] = options
         refuse_unknown_options(given, verb="run", function=fn, args=args, allowed=START_OPTIONS)
         self._opening.check_free("app.run()", f"handle = await app.start({_arguments(fn, args, given)})")
-        result: R = asyncio.run(self._run(definition, args, given))
+        try:
+            result: R = asyncio.run(self._run(definition, args, given))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None  # where the loop stood when it heard of it helps nobody
         return result
 
     def serve(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> None:

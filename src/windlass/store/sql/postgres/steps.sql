@@ -41,7 +41,8 @@ renewed as (
     select h.namespace, h.run_id, '', '', '', 0, 'running', max(h.now + h.renew_for), 0
       from held h
      where h.renew_for is not null
-       and not exists (select 1 from steps s  -- a repeat, or a step that is over: nothing is written for it
+       -- Nothing is written for a repeat, or for a step that is over, so nothing is renewed either.
+       and not exists (select 1 from steps s
                         where s.namespace = h.namespace and s.run_id = h.run_id and s.step_key = h.key
                           and s.attempt = h.attempt and s.status not in ('running', 'waiting'))
      group by h.namespace, h.run_id

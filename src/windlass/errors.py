@@ -149,11 +149,19 @@ class UserCodeError(WindlassError):
     code = "user_code"
 
     def __init__(
-        self, type: str, message: str, *, data: Any = None, traceback: str = "", kind: str = "logic", subject: str = ""
+        self,
+        type: str,
+        message: str,
+        *,
+        data: Any = None,
+        traceback: str = "",
+        kind: str = "logic",
+        subject: str = "",
+        step: str = "",
     ) -> None:
         super().__init__(self._sentence(type, message, subject))
         self.type, self.message, self.data = type, message, data
-        self.traceback, self.kind, self.subject = traceback, kind, subject
+        self.traceback, self.kind, self.subject, self.step = traceback, kind, subject, step
 
     @staticmethod
     def _sentence(type: str, message: str, subject: str) -> str:

@@ -388,7 +388,7 @@ def declare_changing(life: Life) -> None:
     @life.app.workflow(name="changing")
     async def changing(ctx: windlass.Context, name: str) -> int:
         if life.memory.get("is_changed"):
-            return await ctx.step(measure, name)
+            return await ctx.step(measure, name) if name == "stone" else await ctx.step(weigh, name + "!")
         weight: int = await seen(life, ctx, "weigh", ctx.step(weigh, name))
         await slept(life, ctx, "sleep", "5s")
         return weight + int(await seen(life, ctx, "measure", ctx.step(measure, name)))
@@ -401,9 +401,11 @@ async def mismatch_and_resume(life: Life) -> None:
     await life.hire()
     await life.settle()
     await life.start(life.memory["changing"], "stone")
+    await life.start(life.memory["changing"], "feather")
     await life.settle()
     life.memory["is_changed"] = True
     await life.advance("6s")
+    assert [run.status for run in await life.open_runs()] == [RunStatus.PAUSED, RunStatus.PAUSED]
     life.memory["is_changed"] = False
     await life.resume_all()
     await life.settle()
@@ -417,9 +419,9 @@ async def recovered_run(life: Life) -> None:
     """A worker vanished with the run, so the next one has every start of a step on record before it enters the body."""
     await life.start(life.memory["order"], "book")
     await life.claim_as_ghost()
+    await life.start(life.memory["quick"], "lamp")
+    await life.hire()  # claims what is due, and leaves alone what is held
     await life.advance(VISIBILITY + SECOND)
-    await life.hire()
-    await life.settle()
 
 
 @scenario(declare_order, max_recoveries=2)
@@ -448,6 +450,21 @@ async def vanished_worker_that_comes_back(life: Life) -> None:
     await life.hire()
     await life.settle()
     for run in claimed:
+        await write_everything(work, run, is_over=True)
+
+
+@scenario(declare_order)
+async def holder_that_has_let_go(life: Life) -> None:
+    """Nobody has claimed since, so its token is the newest; and still it may write nothing any more."""
+    await life.start(life.memory["order"], "book")
+    work, claimed = await life.claim_as_ghost()
+    for run in claimed:
+        await work.release_run(Claim(namespace="default", run_id=run.run_id, token=run.token))
+        await write_everything(work, run)
+    work, claimed = await life.claim_as_ghost()
+    for run in claimed:
+        holding: dict[str, Any] = {"namespace": "default", "run_id": run.run_id, "token": run.token}
+        await work.finish_run(FinishRun(**holding, status=RunStatus.COMPLETED, output=b'"by hand"', result_hash=b"1"))
         await write_everything(work, run, is_over=True)
 
 

@@ -14,7 +14,8 @@ from windlass.store.base import Store, Tx
 T = TypeVar("T")
 
 LOGGER = logging.getLogger("windlass.engine")
-TRIES = 12  # about fifteen seconds in all
+TRIES = 12  # about fifteen seconds in all where the store says no at once
+GIVE_UP_AFTER = 15 * SECOND  # and hardly longer where it takes its time to say so
 TOLD_AFTER = 3  # tries: what is over within a moment concerns nobody
 FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
 
@@ -29,10 +30,13 @@ async def run_until_answered(
 async def until_answered(clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:
     """What `ask` answers, asked with growing pauses while it raises Unavailable; in the end that is raised."""
     pause: int = FIRST_PAUSE
+    deadline = clock.monotonic() + GIVE_UP_AFTER
     for tried in range(1, TRIES):
         try:
             return await ask()
         except Unavailable as error:
+            if clock.monotonic() >= deadline:
+                raise
             if tried == TOLD_AFTER:
                 LOGGER.warning("Asking again: %s", error)
             await clock.sleep(pause)

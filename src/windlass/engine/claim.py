@@ -59,7 +59,7 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
 
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
-    tries = 0
+    tries, asked_at = 0, parts.clock.monotonic()
     ended: list[ClaimedRow] = []
 
     async def claim(tx: Tx) -> list[ClaimedRun]:
@@ -90,7 +90,9 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             ended.extend(looping)
         lost = {row.run.id for row in looping}
         return [
-            _claimed(row, histories.get(row.run.id, []), command, now=now) for row in rows if row.run.id not in lost
+            _claimed(row, histories.get(row.run.id, []), command, now=now, asked_at=asked_at)
+            for row in rows
+            if row.run.id not in lost
         ]
 
     claimed = await _never_lost(parts, command, parts.run_tx("claim_runs", claim))
@@ -133,7 +135,9 @@ async def _give_back(parts: Parts, command: ClaimRuns, run: ClaimedRun) -> None:
         return  # it comes back by itself when the claim ends
 
 
-def _claimed(row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, now: Instant) -> ClaimedRun:
+def _claimed(
+    row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, now: Instant, asked_at: int
+) -> ClaimedRun:
     run = row.run
     return ClaimedRun(
         run_id=run.id,
@@ -147,6 +151,7 @@ def _claimed(row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, no
         input=row.input,
         started_at=run.started_at or now,
         visibility_for=command.claim_for(run.name),
+        asked_at=asked_at,
         history=tuple(step_rules.record(step, now=now) for step in history),
     )
 

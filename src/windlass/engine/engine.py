@@ -70,7 +70,11 @@ class Engine:
 
     async def open(self) -> None:
         await self.parts.store.open()
-        await self.parts.hub.open()
+        try:
+            await self.parts.hub.open()
+        except BaseException:
+            await self.parts.store.close()
+            raise
 
     async def close(self) -> None:
         await self.parts.batcher.drain()

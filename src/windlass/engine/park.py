@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from windlass.engine.parts import Parts
 from windlass.engine.release import lock_claimed, save_run
 from windlass.model.commands import Claim, Suspend, Suspended, Verdict
-from windlass.model.run import Run
+from windlass.model.run import Run, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import Instant
 from windlass.notify.local import queue_topic
@@ -24,8 +24,14 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
     claim = Claim(namespace=command.namespace, run_id=command.run_id, token=command.token)
     jitters = [parts.rng.random() for _ in command.failures]  # outside: the transaction may be run again
 
+    tries = 0
+
     async def suspend(tx: Tx) -> tuple[Suspended, Run]:
-        run = await lock_claimed(tx, claim)
+        nonlocal tries
+        tries += 1
+        run = await lock_claimed(tx, claim, is_repeat=command.park and tries > 1)
+        if run.status is not RunStatus.RUNNING:
+            return Suspended(is_parked=True, verdicts=()), run
         now = await tx.now()
         failed = [
             step_rules.fail(item, now=now, jitter=jitter)
@@ -33,10 +39,10 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         ]
         steps = [*failed, *(step_rules.wait(item, now=now) for item in command.waits)]
         await tx.steps.settle(steps)
-        # A failure for good is an answer the code is waiting for, so the run has something to do.
-        park = command.park and all(step.due_at is not None for step in failed)
+        park = command.park and step_rules.leaves_nothing_to_do(failed)
         if park:
-            waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
+            open_waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
+            waits = [step for step in open_waits if step.key not in command.dropped]
             run = await save_run(tx, run_rules.park(run, waits, now=now), was=run, cause=_cause(waits))
         # Parked, the run's available_at is the only due time there is; else the holder goes on with each by itself.
         verdicts = () if park else tuple(_verdict(step, now=now) for step in steps)
@@ -54,4 +60,4 @@ def _cause(waits: Sequence[Step]) -> str:
 
 
 def _verdict(step: Step, *, now: Instant) -> Verdict:
-    return Verdict(key=step.key, due_in=step_rules.remaining(step.due_at, now=now), at=now)
+    return Verdict(due_in=step_rules.remaining(step.due_at, now=now), at=now)

@@ -13,8 +13,14 @@ from windlass.store.queries.log import NewLogEntry
 
 
 async def release_run(parts: Parts, claim: Claim) -> None:
+    tries = 0
+
     async def release(tx: Tx) -> Run:
-        run = await lock_claimed(tx, claim)
+        nonlocal tries
+        tries += 1
+        run = await lock_claimed(tx, claim, is_repeat=tries > 1)
+        if run.status is not RunStatus.RUNNING:
+            return run
         return await save_run(tx, rules.release(run, now=await tx.now()), was=run, cause="release")
 
     run = await parts.run_tx("release_run", release)
@@ -34,8 +40,14 @@ async def renew_claim(parts: Parts, claim: Claim) -> None:
 async def hold_run(parts: Parts, command: HoldRun) -> None:
     claim = Claim(namespace=command.namespace, run_id=command.run_id, token=command.token)
 
+    tries = 0
+
     async def hold(tx: Tx) -> None:
-        run = await lock_claimed(tx, claim)
+        nonlocal tries
+        tries += 1
+        run = await lock_claimed(tx, claim, is_repeat=tries > 1)
+        if run.status is not RunStatus.RUNNING:
+            return
         await tx.runs.set_failure(run.namespace, id=run.id, failure=command.reason)
         await save_run(tx, rules.hold(run), was=run, cause="mismatch")
 
@@ -44,16 +56,23 @@ async def hold_run(parts: Parts, command: HoldRun) -> None:
     parts.hub.publish_elsewhere(ended_topic(command.namespace))
 
 
-async def lock_claimed(tx: Tx, claim: Claim) -> Run:
-    """The run under its lock, if the claim still holds; else ClaimLost, and nothing has changed."""
+async def lock_claimed(tx: Tx, claim: Claim, *, is_repeat: bool = False) -> Run:
+    """The run under its lock, if the claim still holds; else ClaimLost, and nothing has changed.
+
+    Asked again because the first answer was lost, a run that was given back under this very token is what the first
+    try has made of it: it is returned as it stands.
+    """
     run = await tx.runs.lock(claim.namespace, id=claim.run_id)
-    if run is None or run.token != claim.token or run.status is not RunStatus.RUNNING:
+    if run is None or run.token != claim.token:
         raise ClaimLost(claim.run_id, token=claim.token)
-    return run
+    if run.status is RunStatus.RUNNING or (is_repeat and not run.status.is_terminal):
+        return run
+    raise ClaimLost(claim.run_id, token=claim.token)
 
 
 async def save_run(tx: Tx, run: Run, *, was: Run, cause: str) -> Run:
     """Write a status change and its log row."""
+    rules.check_transition(was.status, run.status)
     if not await tx.runs.save(run, was=was):
         raise ClaimLost(run.id, token=was.token)
     await tx.log.append(

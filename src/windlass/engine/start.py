@@ -14,6 +14,7 @@ from windlass.model.run import RunId, RunStatus
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import Served
 from windlass.notify.local import queue_topic
+from windlass.rules import keys
 from windlass.store.base import Tx
 from windlass.store.queries.keys import KeyOwner, NewKey
 from windlass.store.queries.runs import NewRun
@@ -26,6 +27,7 @@ class Request:
     command: StartRun
     run_id: RunId
     offer: Offer | None
+    asked_at: int
     dispatched: ClaimedRun | None = None
 
 
@@ -33,7 +35,7 @@ def start_run(parts: Parts, command: StartRun) -> Awaitable[Started]:
     offer = None
     if command.delay_for is None and command.at is None:
         offer = parts.offers.reserve(command.namespace, Served(command.queue, command.name, command.version))
-    return parts.batcher.submit("start_runs", Request(command, RunId(parts.ids.run()), offer))
+    return parts.batcher.submit("start_runs", Request(command, RunId(parts.ids.run()), offer, parts.clock.monotonic()))
 
 
 class StartRuns:
@@ -172,19 +174,18 @@ class StartRuns:
             input=item.command.input,
             started_at=at,
             visibility_for=item.offer.command.claim_for(item.command.name),
+            asked_at=item.asked_at,
         )
 
 
 def _judge(item: Request, owner: KeyOwner) -> Started | AlreadyExists:
     command = item.command
-    if (owner.name, owner.version, owner.input_hash) == (command.name, command.version, command.input_hash):
+    what = keys.difference(
+        owned=(owner.name, owner.version, owner.input_hash),
+        asked=(command.name, command.version, command.input_hash),
+    )
+    if what is None:
         return Started(run_id=RunId(owner.run_id), is_repeat=owner.run_id != item.run_id)
-    if owner.name != command.name:
-        what = f"of another workflow: {owner.name!r}, not {command.name!r}"
-    elif owner.version != command.version:
-        what = f"of another version: {owner.version!r}, not {command.version!r}"
-    else:
-        what = "with other input"
     return AlreadyExists(
         f"Key {command.key!r} belongs to {owner.run_id} {what}.", reason="idempotency_conflict", owner=owner.run_id
     )

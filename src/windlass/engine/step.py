@@ -12,7 +12,7 @@ from windlass.store.base import Tx
 
 
 class BeginSteps:
-    """A body was seen to start, or a wait begins. Never awaited by a body, except in a run that was recovered."""
+    """A body was seen to start. Never awaited by a body, except in a run that was recovered."""
 
     def order(self, item: BeginStep) -> tuple[str, str, str]:
         return (item.namespace, item.run_id, item.key)

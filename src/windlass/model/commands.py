@@ -78,6 +78,7 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
     input: bytes
     started_at: Instant
     visibility_for: Duration
+    asked_at: int  # when the claim was asked for, by the monotonic clock of the process that asked
     history: tuple[StepRecord, ...] = ()
 
 
@@ -145,13 +146,13 @@ class Suspend(Struct, frozen=True, kw_only=True):
     token: int
     failures: tuple[FailStep, ...] = ()
     waits: tuple[WaitStep, ...] = ()
+    dropped: tuple[str, ...] = ()  # keys whose branch the code has given up: what they wait for wakes nobody
     park: bool = False
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What became of one failed attempt or wait: due again in `due_in`, or over for good."""
+    """What became of one failed attempt or wait, in the order they were sent: due in `due_in`, or over for good."""
 
-    key: str
     due_in: Duration | None
     at: Instant
 

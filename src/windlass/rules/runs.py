@@ -36,6 +36,12 @@ TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
 )
 
 
+def check_transition(was: RunStatus | None, status: RunStatus) -> None:
+    """Raise WrongState for a way that is not on the map above."""
+    if (was, status) not in TRANSITIONS:
+        raise WrongState("run", "", str(was), wanted=f"a way to {status}")
+
+
 def park(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
     """Give the claim back until the earliest open wait is due; with none open the run is claimable at once."""
     _expect(run, RunStatus.RUNNING)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass.model.commands import FailStep, WaitStep
 from windlass.model.step import Step, StepRecord, StepStatus
 from windlass.model.time import Duration, Instant
@@ -50,6 +52,11 @@ def wait(command: WaitStep, *, now: Instant) -> Step:
         started_at=now,
         finished_at=None,
     )
+
+
+def leaves_nothing_to_do(failed: Sequence[Step]) -> bool:
+    """May the run be parked behind these? A failure for good is an answer the code is waiting for."""
+    return all(step.due_at is not None for step in failed)
 
 
 def remaining(due_at: Instant | None, *, now: Instant) -> Duration | None:

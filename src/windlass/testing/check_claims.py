@@ -13,9 +13,10 @@ from windlass.codec import Codec
 from windlass.model.run import LogEntry, RunStatus
 from windlass.testing.evidence import Evidence, Snapshot
 from windlass.testing.journal import Event, Line
-from windlass.testing.journalled_work import CLAIM_LOST, OK
+from windlass.testing.journalled_work import CLAIM_LOST, OK, PARKED
 
 Holding = tuple[str, int]  # run id and token
+GIVES_BACK = ("finish_run", "hold_run", "release_run")
 WORKER = "worker"  # who writes, if it is not the test by hand
 DELAYED = "delayed"  # a start that asked for a later time
 
@@ -44,11 +45,16 @@ def old_tokens_write_nothing(evidence: Evidence) -> list[str]:
     """I-18: a write under a token that is not the current one changes nothing and is told so."""
     found = []
     newest: dict[str, int] = {}
+    given_back: set[Holding] = set()
     for line in evidence.of(Event.CLAIMED, Event.ANSWERED):
         if line.event is Event.CLAIMED:
             newest.update({run_id: max(token, newest.get(run_id, 0)) for run_id, token in line.value})
-        elif line.token < newest.get(line.run_id, 0) and line.outcome != CLAIM_LOST:
+            continue
+        is_old = line.token < newest.get(line.run_id, 0) or (line.run_id, line.token) in given_back
+        if is_old and line.outcome != CLAIM_LOST:
             found.append(f"{line.run_id}: {line.what} under the old token {line.token} was answered {line.outcome!r}")
+        if line.outcome == PARKED or (line.outcome == OK and line.what in GIVES_BACK):
+            given_back.add((line.run_id, line.token))
     for step in evidence.last.steps:
         claims = evidence.last.claims.get(step.run_id, [])
         if step.finished_at is not None and step.token < len(claims) and step.finished_at > claims[step.token].at:

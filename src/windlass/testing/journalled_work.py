@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from windlass.api.service import Work
@@ -27,7 +27,7 @@ from windlass.testing.journal import Event, Journal
 
 T = TypeVar("T")
 
-OK = "ok"
+OK, PARKED = "ok", "parked"
 CLAIM_LOST = ClaimLost.code
 
 
@@ -70,7 +70,10 @@ class JournalledWork:
         return self._submitted("complete_step", command, self._work.complete_step, renew_for=command.renew_for)
 
     async def suspend_run(self, command: Suspend) -> Suspended:
-        suspended: Suspended = await self._awaited("suspend_run", command, self._work.suspend_run)
+        # A run with a failure for good is not parked, though that was asked for: then it is only suspended.
+        suspended: Suspended = await self._awaited(
+            "suspend_run", command, self._work.suspend_run, done_as=lambda answer: PARKED if answer.is_parked else OK
+        )
         return suspended
 
     def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
@@ -97,14 +100,22 @@ class JournalledWork:
         future.add_done_callback(answered)
         return future
 
-    async def _awaited(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Any:
+    async def _awaited(
+        self,
+        what: str,
+        command: Fenced,
+        call: Any,
+        *,
+        renew_for: Duration | None = None,
+        done_as: Callable[[Any], str] = lambda answer: OK,
+    ) -> Any:
         fields = self._sent(what, command, renew_for)
         try:
             answer = await call(command)
         except WindlassError as error:
             self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(error))
             raise
-        self._journal.write(Event.ANSWERED, **fields, outcome=OK)
+        self._journal.write(Event.ANSWERED, **fields, outcome=done_as(answer))
         return answer
 
     def _sent(self, what: str, command: Fenced, renew_for: Duration | None) -> dict[str, Any]:

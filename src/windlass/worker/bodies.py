@@ -167,6 +167,9 @@ class Bodies:
                 body, Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused), step=call.key)
             )
             return
+        except Exception as broken:  # the codec's hook: the result exists, but cannot be kept
+            self._raised(body, broken)
+            return
         self._on_value(body, stored, decoded)
 
     def _raised(self, body: Body, error: BaseException) -> None:

@@ -14,10 +14,9 @@ Results are delivered in the order in which they were written, which is a column
 from __future__ import annotations
 
 import asyncio
-import functools
 import heapq
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 from windlass.define.workflow import WorkflowDefinition
@@ -25,14 +24,15 @@ from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
-from windlass.model.step import StepKind, StepStatus
+from windlass.model.step import StepKind
 from windlass.model.time import MILLISECOND, Duration, Instant
-from windlass.worker import failures, mismatch
+from windlass.worker import failures, mismatch, recall
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
 from windlass.worker.ending import Ending
 from windlass.worker.host import Host
 from windlass.worker.patience import Patience, Standby
+from windlass.worker.recall import ValueOf
 from windlass.worker.reports import Reports
 from windlass.worker.tasks import OWNER, TaskTree
 from windlass.worker.tenure import Tenure
@@ -55,12 +55,14 @@ class Execution:
         self._history = {record.key: record for record in claimed.history}
         self._unread = set(self._history)
         self._recorded = sum(record.order is not None for record in claimed.history)
-        self._results: list[tuple[int, Call, Callable[[], Any], Instant]] = []  # a heap by order
+        self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
         self._fresh: list[Call] = []
         self._waits: set[Call] = set()
         self._new_waits: list[Call] = []
         self._failed: list[tuple[Body, Failure]] = []
         self._preparing = 0
+        self._renewing = asyncio.Lock()
+        self.dropped: set[str] = set()  # keys of branches the code has given up
         self._mismatch: ReplayMismatch | None = None
         self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
@@ -123,7 +125,9 @@ class Execution:
     def _enqueue(self, call: Call) -> None:
         record = call.record
         if record is not None and record.order is not None:
-            heapq.heappush(self._results, (record.order, call, self._recall(call), record.finished_at or Instant(0)))
+            heapq.heappush(
+                self._results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
+            )
         elif record is not None and record.due_in is not None:
             self.wait(call, record.due_in - (self.host.clock.monotonic() - self._claimed_at))
         elif call.kind is StepKind.SLEEP:
@@ -131,17 +135,6 @@ class Execution:
         else:
             self._fresh.append(call)
         self.nudge()
-
-    def _recall(self, call: Call) -> Callable[[], Any]:
-        """What a recorded result means to the code: decoded when it is delivered, not before."""
-        record, definition = call.record, call.definition
-        assert record is not None
-        if definition is None:
-            return lambda: None
-        if record.status is StepStatus.COMPLETED:
-            return lambda: self.codec.decode(record.output or b"null", definition.return_type)
-        assert record.failure is not None
-        return functools.partial(_raise, record.failure, call, self)
 
     # --- the turn of the wheel ----------------------------------------------------------------------------------------
 
@@ -192,18 +185,19 @@ class Execution:
         elif not is_idle:
             return
         elif self._fresh and not self.host.is_draining:
-            return  # no thread is free; the worker nudges when one is
+            # No thread is free; the run is nudged when one is.
+            self._standby.begin("a free thread for a sync step", half_of_claim=self.tenure.left() // 2)
         elif has_news or (self._waits and not self._fresh):
             self._suspend(park=True)
         elif self.host.is_draining:  # whatever is left to do, another worker does
             self.ending.end(self.reports.release())
         elif self.tree.has_shared_waits:
-            self._standby.begin(half_of_claim=self.tenure.left() // 2)
+            self._standby.begin("an asyncio lock, event or queue", half_of_claim=self.tenure.left() // 2)
         else:
             self.ending.end(self.reports.deadlock())
 
     def _leave_if_nothing_came(self) -> None:
-        if not self.is_over and not self.is_busy and not self._waits and not self._fresh and not self._results:
+        if not self.is_over and not self._is_parking and not self.is_busy and not self._results:
             self.ending.end(self.reports.release())
 
     @property
@@ -219,12 +213,14 @@ class Execution:
             self._recorded -= 1
         self.now = max(self.now, at)
         try:
-            value, error = value_of(), None
+            value, error = value_of()
         except InvalidInput as refused:
             self._disagree(mismatch.other_result(self.claimed.run_id, call.key, refused))
             return True
-        except Exception as raised:
-            value, error = None, raised
+        except Exception as broken:  # the codec's hook, for example a key service that does not answer
+            LOGGER.warning("Run %s is given back: %r cannot be read: %s", self.claimed.run_id, call.key, broken)
+            self.ending.end(self.reports.release_later())
+            return True
         if call.group is None:
             self._settle(call.future, value, error)
         elif call.group.take(call.index, value, error):
@@ -250,13 +246,15 @@ class Execution:
                 self.reports.wake(call)
                 continue
             if call.future is not None and call.future.cancelled():
-                continue  # the code has dropped the branch that asked
+                self.dropped.add(call.key)  # with the branch that asked
+                continue
             if not self._has_thread_for(call):
                 self._fresh.append(call)
                 continue
             if call.group is not None:
                 if call.group.future is not None and call.group.future.done():
-                    continue  # its map has failed, or was dropped
+                    self.dropped.add(call.key)  # with its map, which has failed
+                    continue
                 if call.group.is_full:
                     self._fresh.append(call)
                     continue
@@ -274,15 +272,23 @@ class Execution:
     async def _prepare(self, call: Call) -> None:
         """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
         try:
-            needed = self._needed(call)
-            if needed is not None:
-                await self.reports.renew(needed)
+            async with self._renewing:  # one renewal serves all that wait for it
+                needed = self._needed(call)
+                if needed is not None:
+                    await self.reports.renew(needed)
             if self.claimed.recoveries:
                 await self.reports.begin(call)
         finally:
             self._preparing -= 1
-        if not self.is_over:
+        if self.is_over:
+            return
+        if self._has_thread_for(call):
             self._enter(call)
+        else:
+            if call.group is not None:
+                call.group.running -= 1
+            self._fresh.append(call)
+            self.nudge()
 
     def _needed(self, call: Call) -> Duration | None:
         assert call.definition is not None
@@ -314,14 +320,14 @@ class Execution:
             body.call.group.running -= 1
             self.nudge()
 
-    def result(self, order: int, call: Call, value_of: Callable[[], Any], at: Instant) -> None:
+    def result(self, order: int, call: Call, value_of: ValueOf, at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
         heapq.heappush(self._results, (order, call, value_of, at))
         if not self._is_nudged:  # else it is looked at in the next turn anyway: once, however many results came in this
             self.advance()
 
     def failed_for_good(self, order: int, call: Call, failure: Failure, at: Instant) -> None:
-        self.result(order, call, functools.partial(_raise, failure, call, self), at)
+        self.result(order, call, recall.failed(failure, call, self.codec), at)
 
     def wait(self, call: Call, due_in: int) -> None:
         """The call is due again in that many microseconds; the run may be parked by then."""
@@ -388,8 +394,3 @@ class Execution:
         self._standby.stop()
         self._patience.stop()
         self.bodies.stop_all()
-
-
-def _raise(failure: Failure, call: Call, execution: Execution) -> Any:
-    assert call.definition is not None
-    raise failures.to_exception(failure, call.definition, codec=execution.codec, key=call.key)

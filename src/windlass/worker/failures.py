@@ -67,7 +67,7 @@ def of_workflow(error: BaseException, *, codec: Codec) -> Failure:
             message=error.message,
             traceback=error.traceback or _traceback_text(error),
             data=_encoded(error.data, codec),
-            step=error.subject.removeprefix("Step ").strip("'"),
+            step=error.step,
         )
     return Failure(
         kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=_traceback_text(error)
@@ -88,6 +88,7 @@ def to_exception(failure: Failure, definition: StepDefinition, *, codec: Codec, 
         traceback=failure.traceback,
         kind=failure.kind.value,
         subject=f"Step {key!r}",
+        step=key,
     )
 
 

@@ -24,6 +24,11 @@ def other_input(run_id: str, record: StepRecord) -> ReplayMismatch:
     return _mismatch(run_id, text, step=record.key, recorded="other input", found="this input")
 
 
+def other_arguments(run_id: str, workflow: str, refused: InvalidInput) -> ReplayMismatch:
+    text = f"its stored input does not fit workflow {workflow!r} as it is declared now ({refused})."
+    return _mismatch(run_id, text, step="", recorded="other arguments", found="these arguments")
+
+
 def other_result(run_id: str, key: str, refused: InvalidInput) -> ReplayMismatch:
     text = f"the result that history has for {key!r} does not fit what the code now declares ({refused})."
     return _mismatch(run_id, text, step=key, recorded="another type", found="this type")

@@ -54,7 +54,7 @@ class Patience:
 
 
 class Standby:
-    """A run of which nothing is open, with a task that awaits a lock or a queue: another run may be the one to end it.
+    """A run that nothing of its own can move: it awaits a lock that another run holds, or a thread that others use.
 
     It keeps its slot for half of its claim and is then given back in order, because a claim that runs out counts as a
     crash.
@@ -64,14 +64,14 @@ class Standby:
         self._host, self._claimed, self._leave = host, claimed, leave
         self._timer: Timer | None = None
 
-    def begin(self, *, half_of_claim: int) -> None:
+    def begin(self, awaited: str, *, half_of_claim: int) -> None:
         if self._timer is not None:
             return
         LOGGER.warning(
-            "Run %s (%r) waits for an asyncio lock, event or queue, and for no step or sleep of its own; "
-            "it keeps its slot.",
+            "Run %s (%r) waits for %s, and for no step or sleep of its own; it keeps its slot.",
             self._claimed.run_id,
             self._claimed.name,
+            awaited,
         )
         self._timer = self._host.clock.call_later(half_of_claim, self._end)
 

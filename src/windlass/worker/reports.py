@@ -25,13 +25,14 @@ from windlass.model.commands import (
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.run import RunStatus
-from windlass.model.time import Duration
+from windlass.model.time import SECOND, Duration
 from windlass.worker.calls import Body, Call
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
 
 NULL = b"null"
+LATER = 5 * SECOND
 
 
 class Reports:
@@ -81,7 +82,7 @@ class Reports:
             return
         if renewal is not None:
             self._execution.tenure.renewed(asked_at=asked_at, visibility_for=renewal)
-        self._execution.result(order, call, lambda: decoded, written.result())
+        self._execution.result(order, call, lambda: (decoded, None), written.result())
 
     def observed(self, body: Body) -> None:
         """The body is still at work after a moment: note that it began. Nobody waits for this."""
@@ -141,6 +142,7 @@ class Reports:
                         for (body, failure), order in zip(failed, orders, strict=True)
                     ),
                     waits=tuple(map(self._waiting, waits)),
+                    dropped=tuple(sorted(self._execution.dropped)),
                     park=park,
                 )
             )
@@ -239,6 +241,11 @@ class Reports:
         await self._host.work.release_run(
             Claim(namespace=self._host.namespace, run_id=self._claimed.run_id, token=self._claimed.token)
         )
+
+    async def release_later(self) -> None:
+        """Give the run back after a moment: what is in the way may be gone by then, and is not asked for in a loop."""
+        await self._host.clock.sleep(LATER)
+        await self.release()
 
     def _next_order(self) -> int:
         self._order += 1

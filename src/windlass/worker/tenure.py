@@ -15,7 +15,7 @@ class Tenure:
     def __init__(self, claimed: ClaimedRun, clock: Clock) -> None:
         self._clock = clock
         self.visibility_for = claimed.visibility_for
-        self._until = clock.monotonic() + claimed.visibility_for - _margin(claimed.visibility_for)
+        self._until = claimed.asked_at + claimed.visibility_for - _margin(claimed.visibility_for)
 
     def left(self) -> int:
         return self._until - self._clock.monotonic()

@@ -17,17 +17,19 @@ from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, NotFound, WindlassError
-from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun, Heartbeat, RegisterWorker
+from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, Heartbeat, HoldRun, RegisterWorker
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
+from windlass.worker import mismatch
 from windlass.worker.calls import Body
 from windlass.worker.context import RunContext
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Host
+from windlass.worker.reports import LATER
 from windlass.worker.tasks import track_tasks
 from windlass.worker.threads import Threads
 from windlass.worker.watch import LoopWatch
@@ -247,7 +249,11 @@ class Worker:
         try:
             arguments = self._arguments(run, definition)
         except InvalidInput as error:
-            self._spawn(self._refuse(run, error))
+            self._spawn(self._hold(run, error))
+            return
+        except Exception as error:  # the codec's hook, for example a key service that does not answer
+            LOGGER.warning("Run %s is given back: its input cannot be read: %s", run.run_id, error)
+            self._spawn(self._give_back(run, later=True))
             return
         execution = Execution(run, definition, self._host)
         self._executions.add(execution)
@@ -259,7 +265,7 @@ class Worker:
         codec, types = self._host.codec, definition.argument_types
         given: tuple[Any, ...] = codec.decode(run.input)
         if not definition.required <= len(given) <= len(types):
-            raise InvalidInput(f"it was started with {len(given)} arguments, and now takes {len(types)}.")
+            raise InvalidInput(f"it was started with {len(given)} arguments, and now takes {len(types)}")
         if all(type(value) is kind for value, kind in zip(given, types, strict=False)):
             return given  # nothing to convert, as with most arguments
         converted: tuple[Any, ...] = codec.decode(run.input, tuple[types[: len(given)]])  # type: ignore[misc]
@@ -279,19 +285,17 @@ class Worker:
     def _codes(self) -> dict[CodeType, str]:
         return {item.function.__code__: item.name for item in self._host.registry.workflows}
 
-    async def _give_back(self, run: ClaimedRun) -> None:
+    async def _give_back(self, run: ClaimedRun, *, later: bool = False) -> None:
+        if later:
+            await self._host.clock.sleep(LATER)
         await self._host.work.release_run(Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token))
 
-    async def _refuse(self, run: ClaimedRun, error: InvalidInput) -> None:
-        message = f"The stored input no longer fits workflow {run.name!r}: {error}"
-        await self._host.work.finish_run(
-            FinishRun(
-                namespace=self._host.namespace,
-                run_id=run.run_id,
-                token=run.token,
-                status=RunStatus.FAILED,
-                failure=Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=message),
-            )
+    async def _hold(self, run: ClaimedRun, error: InvalidInput) -> None:
+        """Stored input that does not fit is no fault of the run: it waits until the code, or the key, is put right."""
+        disagreement = mismatch.other_arguments(run.run_id, run.name, error)
+        reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(disagreement))
+        await self._host.work.hold_run(
+            HoldRun(namespace=self._host.namespace, run_id=run.run_id, token=run.token, reason=reason)
         )
 
     def _spawn(self, work: Any) -> None:

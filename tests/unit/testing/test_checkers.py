@@ -218,6 +218,20 @@ SPOILT: dict[str, tuple[str, Evidence]] = {
         "I-18",
         with_lines(replace(LOSER, outcome="AttributeError"), before=Event.STOPPING),
     ),
+    "a holder that let go writes again": (
+        "I-18",
+        with_lines(
+            line(Event.ANSWERED, who="worker", what="release_run", token=3, outcome="ok", life=2),
+            line(Event.ANSWERED, who="worker", what="complete_step", token=3, outcome="ok", life=2),
+        ),
+    ),
+    "a parked run is written again": (
+        "I-18",
+        with_lines(
+            line(Event.ANSWERED, who="worker", what="suspend_run", token=3, outcome="parked", life=2),
+            line(Event.ANSWERED, who="worker", what="suspend_run", token=3, outcome="ok", life=2),
+        ),
+    ),
     "a step is written under an old token": (
         "I-18",
         ending_with(steps=(replace(PRICED, finished_at=Instant(LATER + 1)), WOKEN, FAILED, GIVEN_UP)),

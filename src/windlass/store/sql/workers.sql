@@ -1,5 +1,5 @@
 -- name: register_worker
--- Enter a worker, or enter it anew after a restart under the same id.
+-- Enter a worker, or enter it anew because it serves more than before.
 insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at)
 values (:namespace, :id, :host, :pid, :served, :slots, {now}, {now})
 on conflict (namespace, id) do update

@@ -25,7 +25,13 @@ select count(*) from pg_stat_activity
  where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
    and (backend_xid is not null or (state = 'active' and wait_event is distinct from 'ClientRead'))
 """
+# A statement that lay unread in a socket when its sender died shows in neither: only the end of its connection does.
+OTHERS = """
+select pid from pg_stat_activity
+ where datname = current_database() and backend_type = 'client backend' and pid <> all($1::int[])
+"""
 PATIENCE = 10.0  # seconds for the server to notice that a client is gone
+LINGERING = 0.3  # seconds after which a connection that does not end is one that was just being made
 
 
 class Places(Protocol):
@@ -105,6 +111,7 @@ class PostgresPlaces:
         self._store = PostgresStore(url, clock=FakeClock())
         self._runner.run(self._store.open())
         self._connection = self._runner.run(self._connect())
+        self._own = [row["pid"] for row in self._runner.run(self._connection.fetch(OTHERS, []))]
 
     def fresh(self) -> Place:
         self._runner.run(self._connection.execute(CLEAR))
@@ -119,7 +126,11 @@ class PostgresPlaces:
         self._runner.run(asyncio.wait_for(self._at_rest(), PATIENCE))
 
     async def _at_rest(self) -> None:
-        while await self._connection.fetchval(AT_WORK):
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LINGERING
+        while await self._connection.fetchval(AT_WORK) or (
+            loop.time() < deadline and await self._connection.fetch(OTHERS, self._own)
+        ):
             pass
 
     def close(self) -> None:

@@ -387,9 +387,11 @@ def declare_changing(life: Life) -> None:
 
     @life.app.workflow(name="changing")
     async def changing(ctx: windlass.Context, name: str) -> int:
-        if life.memory.get("is_changed"):
-            return await ctx.step(measure, name) if name == "stone" else await ctx.step(weigh, name + "!")
-        weight: int = await seen(life, ctx, "weigh", ctx.step(weigh, name))
+        is_changed = life.memory.get("is_changed", False)
+        if is_changed and name == "stone":
+            return await ctx.step(measure, name)  # another step comes first
+        # … or the same one with other input.
+        weight: int = await seen(life, ctx, "weigh", ctx.step(weigh, name + "!" if is_changed else name))
         await slept(life, ctx, "sleep", "5s")
         return weight + int(await seen(life, ctx, "measure", ctx.step(measure, name)))
 
@@ -401,6 +403,7 @@ async def mismatch_and_resume(life: Life) -> None:
     await life.hire()
     await life.settle()
     await life.start(life.memory["changing"], "stone")
+    await life.settle()
     await life.start(life.memory["changing"], "feather")
     await life.settle()
     life.memory["is_changed"] = True

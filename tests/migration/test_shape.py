@@ -152,4 +152,4 @@ def test_no_operation_type_or_module_of_a_former_name_exists() -> None:
 @pytest.mark.spec("runs:P4.8")
 def test_the_answer_to_a_failed_step_has_no_retry_time() -> None:
     assert set(Suspended.__struct_fields__) == {"is_parked", "verdicts"}
-    assert set(Verdict.__struct_fields__) == {"key", "due_in", "at"}  # what is left, and when it was recorded
+    assert set(Verdict.__struct_fields__) == {"due_in", "at"}  # what is left, and when it was recorded

@@ -114,7 +114,7 @@ def attempts_are_counted(evidence: Evidence) -> list[str]:
         for run in before.runs.values():
             if run.id in after.runs and after.runs[run.id].attempts < run.attempts:
                 found.append(f"{run.id}: its attempts went back")
-    return found
+    return found + _unseen_bodies(evidence)
 
 
 def _without_reason(run_id: str, snapshot: Snapshot) -> Iterator[str]:
@@ -141,6 +141,25 @@ def _off_the_path(run: Run, entries: list[LogEntry]) -> Iterator[str]:
         status, seq = entry.to_status, entry.seq
     if status != run.status:
         yield f"{run.id}: is {run.status}, its log ends with {status}"
+
+
+def _unseen_bodies(evidence: Evidence) -> list[str]:
+    """Bodies of a recovered run whose start is not on record: if such a one kills its process, nobody sees which."""
+    snapshots = {snapshot.life: snapshot for snapshot in evidence.snapshots}
+    tokens: dict[str, int] = {}
+    found = []
+    for line in evidence.of(Event.CLAIMED, Event.ENTERED):
+        if line.event is Event.CLAIMED:
+            tokens.update(dict(line.value))
+            continue
+        claims = evidence.last.claims.get(line.run_id, [])
+        token, snapshot = tokens.get(line.run_id, 0), snapshots.get(line.life)
+        if snapshot is None or not 0 < token <= len(claims) or claims[token - 1].cause != "recover":
+            continue
+        attempts = snapshot.attempts.get((line.run_id, line.key), [])
+        if line.attempt not in [step.attempt for step in attempts]:
+            found.append(f"{line.run_id} {line.key}: entered after a recovery, and its start is not on record")
+    return found
 
 
 def _recoveries_in_a_row(entries: list[LogEntry]) -> int:

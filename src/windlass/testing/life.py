@@ -96,6 +96,7 @@ class Life:
         for run in await self.open_runs():
             if run.status is RunStatus.PAUSED:
                 await self._opened.runs.resume_run(run.namespace, run.id)
+                await self.settle()  # one after the other, so that the story is the same each time
 
     async def open_runs(self) -> list[Run]:
         page = await self._opened.runs.list_runs(ListRuns(namespace="default"))

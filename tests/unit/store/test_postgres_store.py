@@ -157,7 +157,9 @@ async def test_no_more_connections_are_opened_than_allowed(store: PostgresStore,
     await asyncio.gather(*[create(store, new_run(number)) for number in range(50)])
 
     connection = await asyncpg.connect(postgres_url)
-    count = await connection.fetchval("select count(*) from pg_stat_activity where application_name = 'windlass'")
+    count = await connection.fetchval(
+        "select count(*) from pg_stat_activity where application_name = 'windlass' and datname = current_database()"
+    )
     await connection.close()
 
     assert 1 <= count <= CONNECTIONS

@@ -193,6 +193,10 @@ SPOILT: dict[str, tuple[str, Evidence]] = {
             payload_rows=(payload(failure=replace(OFFLINE, kind=FailureKind.CRASH_LOOP)),),
         ),
     ),
+    "a body of a recovered run is entered unseen": (
+        "I-15",
+        with_lines(body(Event.ENTERED, "pack", at=LATER, life=2), before=Event.WOKE),
+    ),
     "a retry begins early": ("I-16", with_line_changed(16, at=LATER)),
     "a step is tried too often": ("I-16", replace(HEALTHY, retry_limits={"charge": 1})),
     "a failure for good is tried again": (

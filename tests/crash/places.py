@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+import apsw
 import asyncpg
 
+from windlass.model.time import Instant
+from windlass.store.base import Tx
+from windlass.store.catalog import load
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.connection import SqliteConnection
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.evidence import Snapshot, observe, take_snapshot
+from windlass.testing.evidence import Snapshot, take_snapshot
+
+T = TypeVar("T")
 
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
 
@@ -91,13 +98,32 @@ class SqlitePlace(Place):
             source = self._path.with_name(self._path.name + suffix)
             if source.exists():
                 shutil.copy(source, copy.with_name(copy.name + suffix))
+        reader = Reader(copy)
+        try:
+            return self._runner.run(take_snapshot(reader, at=at, life=life))
+        finally:
+            reader.close()
 
-        async def opened() -> SqliteStore:
-            store = SqliteStore(str(copy), clock=FakeClock())
-            await store.open()
-            return store
 
-        return observe(self._runner, opened, at=at, life=life)
+class Reader:
+    """A file that is only read, without the thread a store has: it is opened and closed thousands of times."""
+
+    catalog = load("sqlite")
+
+    def __init__(self, path: Path) -> None:
+        self._database = apsw.Connection(str(path))
+        self._connection = SqliteConnection(self._database, catalog=self.catalog)
+
+    async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
+        self._connection.begin(now=Instant(0), is_read_only=True)
+        self._database.execute("begin")
+        try:
+            return await fn(Tx(self._connection))
+        finally:
+            self._database.execute("rollback")
+
+    def close(self) -> None:
+        self._database.close()
 
 
 class PostgresPlaces:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -13,10 +13,11 @@ from windlass.model.run import LogEntry, Run, RunStatus
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
-from windlass.store.base import Store, Tx
+from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, Inconsistency, KeyRow, PayloadRow, RunRow
 from windlass.testing.journal import Event, Line
 
+T = TypeVar("T")
 StepName = tuple[str, str]  # run id and step key
 
 
@@ -119,7 +120,13 @@ def is_settled(step: Step) -> bool:
     return step.status is StepStatus.COMPLETED or (step.status is StepStatus.FAILED and step.due_at is None)
 
 
-async def take_snapshot(store: Store, *, at: int, life: int) -> Snapshot:
+class Readable(Protocol):
+    """What a snapshot needs of a store."""
+
+    async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T: ...
+
+
+async def take_snapshot(store: Readable, *, at: int, life: int) -> Snapshot:
     """Read everything, as of one moment."""
 
     async def read(tx: Tx) -> Snapshot:
@@ -138,16 +145,3 @@ async def take_snapshot(store: Store, *, at: int, life: int) -> Snapshot:
         )
 
     return await store.read("take_snapshot", read)
-
-
-def observe(runner: asyncio.Runner, opened: Callable[[], Awaitable[Store]], *, at: int, life: int) -> Snapshot:
-    """Open a store on a loop of its own, look, and close it: for tests that stand outside of every loop."""
-
-    async def look() -> Snapshot:
-        store = await opened()
-        try:
-            return await take_snapshot(store, at=at, life=life)
-        finally:
-            await store.close()
-
-    return runner.run(look())

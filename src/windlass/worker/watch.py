@@ -61,7 +61,9 @@ class LoopWatch:
                 threading.Event().wait(self._blocked_after / 2)
                 continue
             where = self._where()
-            self._answered.wait()
+            while not self._answered.wait(self._blocked_after):
+                if self._is_stopped or self._loop.is_closed():
+                    return
             if where is not None and not self._is_stopped:
                 self._report(where, Duration(self._clock.monotonic() - asked_at))
 

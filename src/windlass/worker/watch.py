@@ -62,10 +62,13 @@ class LoopWatch:
                 continue
             where = self._where()
             while not self._answered.wait(self._blocked_after):
-                if self._is_stopped or self._loop.is_closed():
+                if self._is_over():
                     return
             if where is not None and not self._is_stopped:
                 self._report(where, Duration(self._clock.monotonic() - asked_at))
+
+    def _is_over(self) -> bool:
+        return self._is_stopped or self._loop.is_closed()
 
     def _report(self, where: tuple[str, str, str], held_for: Duration) -> None:
         name, line, culprit = where

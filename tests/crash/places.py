@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,14 +50,14 @@ class Places(Protocol):
     def fresh(self) -> Place: ...
 
 
-class Place:
+class Place(ABC):
     """One case: a folder for its journal, a URL, and how to look at the database."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder = url, folder
 
-    def look(self, *, at: int, life: int) -> Snapshot:
-        raise NotImplementedError
+    @abstractmethod
+    def look(self, *, at: int, life: int) -> Snapshot: ...
 
     def look_at_death(self, *, at: int, life: int) -> Snapshot:
         return self.look(at=at, life=life)

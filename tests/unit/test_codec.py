@@ -127,6 +127,7 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
+@pytest.mark.spec("security:17", "security:19", "security:24")
 @pytest.mark.parametrize(
     "value",
     [
@@ -177,6 +178,7 @@ def test_plain_values_come_back_with_their_type(value: Any) -> None:
     assert codec.encode(value) == data
 
 
+@pytest.mark.spec("security:34", "security:37")
 @pytest.mark.parametrize(
     "value",
     [
@@ -311,6 +313,7 @@ def test_a_value_that_would_come_back_changed_is_refused(value: Any, annotation:
     assert [word for word in words if word not in text] == []
 
 
+@pytest.mark.spec("security:16", "security:18", "security:21", "security:23", "security:25", "security:26")
 @pytest.mark.parametrize(
     ("value", "reason", "text"),
     [
@@ -348,6 +351,7 @@ def test_refused_values_name_their_place_and_reason(value: Any, reason: str, tex
     assert refusal(codec.encode_hashed, value).reason == reason
 
 
+@pytest.mark.spec("security:27")
 def test_a_cycle_is_called_a_cycle() -> None:
     inner: dict[str, Any] = {}
     value = [inner]
@@ -368,6 +372,7 @@ def test_depth_is_bounded_in_both_directions() -> None:
         assert "depth > 64" in str(refusal(codec.decode, b"[" * depth + b"]" * depth))
 
 
+@pytest.mark.spec("security:30")
 def test_the_size_limit_is_exact_and_early() -> None:
     small = Codec(max_bytes=100)
 
@@ -441,6 +446,7 @@ def test_a_payload_that_cannot_be_opened_is_refused() -> None:
         Codec(hook=Down()).decode(b"1")
 
 
+@pytest.mark.spec("security:22", "security:35")
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

@@ -91,6 +91,7 @@ class Callable:
     async def __call__(self, ctx: Context) -> None: ...
 
 
+@pytest.mark.spec("security:8")
 @pytest.mark.parametrize(
     "wrong",
     [None, 3, "order", generator, async_generator, lambda ctx: None, Item, Callable(), functools.partial(plain), print],
@@ -145,6 +146,7 @@ def test_a_keyword_with_a_default_stays_out_of_the_arguments(registry: Registry)
     assert registry.declare_workflow(order).argument_names == ("id",)
 
 
+@pytest.mark.spec("security:1", "security:2", "security:3", "security:4", "security:5")
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -169,6 +171,7 @@ def test_bad_names_are_refused_at_declaration(registry: Registry, name: Any, rea
     assert registry.workflows == ()
 
 
+@pytest.mark.spec("security:11")
 @pytest.mark.parametrize("name", ["health", "ready", "__init__", "constructor", "null"])
 def test_names_that_mean_something_elsewhere_mean_nothing_here(registry: Registry, name: str) -> None:
     assert registry.declare_workflow(plain, name=name).name == name
@@ -189,6 +192,7 @@ def test_declaring_the_same_function_again_replaces(registry: Registry) -> None:
     assert [(item.function, item.queue) for item in registry.workflows] == [(second, "shop")]
 
 
+@pytest.mark.spec("security:7")
 def test_another_function_under_that_name_is_refused_with_both_places(registry: Registry) -> None:
     async def order(ctx: Context) -> None: ...
 
@@ -201,6 +205,7 @@ def test_another_function_under_that_name_is_refused_with_both_places(registry: 
     assert line_of(order) in str(refused.value)
 
 
+@pytest.mark.spec("security:6")
 def test_names_that_differ_only_in_composition_are_one(registry: Registry) -> None:
     async def other(ctx: Context) -> None: ...
 

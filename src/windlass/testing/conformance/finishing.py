@@ -147,7 +147,7 @@ class FinishingConformance:
             await engine.work.finish_run(finished(run))
         assert (await view(store)).output == b"second"
 
-    @pytest.mark.spec("invariants:I-09", "invariants:I-13")
+    @pytest.mark.spec("invariants:I-09")
     @pytest.mark.parametrize("status", sorted(TERMINAL))
     async def test_an_ended_run_never_changes_again(self, store: Store, clock: FakeClock, status: RunStatus) -> None:
         engine, run = engine_on(store, clock), await running_run(store)
@@ -212,7 +212,6 @@ class FinishingConformance:
         assert [cause for _, _, cause in await causes(store)] == ["start", "claim", "finish"]
         assert (await view(store)).output == b"42"
 
-    @pytest.mark.spec("invariants:I-59")
     async def test_lists_are_newest_first_and_walk_every_run_once(self, store: Store) -> None:
         await create(store, *[new_run(number, queue="mail" if number % 3 == 0 else "billing") for number in range(10)])
         await create(store, new_run(10, namespace="other"), new_run(11, name="refund"))

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.integration.conftest import check_log, log_of, row_of
-from windlass import Context
+from windlass import Context, Retry
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.harness import Harness
 
@@ -93,3 +93,52 @@ async def test_one_step_is_one_commit(url: str) -> None:
 
         assert commits.names["complete_steps"] == STEPS
         assert commits.names.total() <= STEPS + 3  # and the start, at most a claim, and the end
+
+
+class Order(Commits):
+    """Also notes which reports were under way when a run was parked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under_way: Counter[str] = Counter()
+        self.parked_over: list[str] = []
+
+    def before_begin(self, name: str) -> None:
+        if name == "park_run":
+            self.parked_over += ["suspend_steps"] * self.under_way["suspend_steps"]
+        self.under_way[name] += 1
+
+    def after_commit(self, name: str) -> None:
+        super().after_commit(name)
+        self.under_way[name] -= 1
+
+
+@pytest.mark.parametrize("turns_apart", [0, 1, 3])
+async def test_failures_of_one_moment_are_written_together_and_parking_waits_for_them(
+    url: str, turns_apart: int
+) -> None:
+    """Parked over a failure that is still on its way, the run would refuse it and enter that body once more."""
+    order, entered = Order(), Counter[int]()
+
+    async def fail(number: int) -> None:
+        entered[number] += 1
+        for _ in range(number * turns_apart):
+            await asyncio.sleep(0)
+        raise ValueError(number)
+
+    async with Harness(url, hooks=order) as harness:
+
+        @harness.app.workflow
+        async def many(ctx: Context) -> int:
+            calls = [ctx.step(fail, number, retry=Retry(2, initial="1s")) for number in range(40)]
+            return len(await asyncio.gather(*calls, return_exceptions=True))
+
+        handle = await harness.start(many)
+        await harness.idle()
+
+        writes = order.names["suspend_steps"] + order.names["park_run"]
+        assert writes == 1 if turns_apart == 0 else writes < 20, order.names
+        await harness.advance("10s")
+        assert await handle.result() == 40
+        assert order.parked_over == []
+        assert entered == dict.fromkeys(range(40), 2)

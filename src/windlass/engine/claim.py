@@ -21,10 +21,12 @@ from windlass.model.time import MILLISECOND, Instant
 from windlass.notify.local import Subscription, ended_topic, queue_topic, run_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
+from windlass.runtime import SystemClock
 from windlass.store.base import Tx
 from windlass.store.queries.runs import ClaimedRow
 
-LOCKED_ELSEWHERE_FOR = 5 * MILLISECOND  # due, yet not to be had: another claimer is at it
+LOCKED_ELSEWHERE_FOR = 5 * MILLISECOND  # due, yet not to be had: another transaction is at it
+PACE = SystemClock()  # how long that takes is a matter of real time, also under a test's clock
 
 
 async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
@@ -55,7 +57,9 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
     if due_at is None or due_at > now:
         return [], None if due_at is None else due_at - now
     claimed = await _claim(parts, command)
-    return claimed, LOCKED_ELSEWHERE_FOR
+    if not claimed:
+        await PACE.sleep(LOCKED_ELSEWHERE_FOR)
+    return claimed, 0
 
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:

@@ -308,7 +308,7 @@ class Execution:
     def _on_failure(self, body: Body, failure: Failure) -> None:
         self._left_body(body)
         self._failed.append((body, failure))
-        self.advance()
+        self.nudge()  # and not at once: what fails in the same turn is written together
 
     def _on_interrupt(self, body: Body) -> None:
         self._left_body(body)
@@ -344,6 +344,8 @@ class Execution:
         self.nudge()
 
     def _suspend(self, *, park: bool) -> None:
+        if self.reports.is_suspending:
+            return  # this news is written with whatever else comes until that is answered
         failed, self._failed = self._failed, []
         waits, self._new_waits = self._new_waits, []
         self._is_parking = park

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -41,6 +41,7 @@ class Reports:
         self._host = execution.host
         self._claimed = execution.claimed
         self.writing: set[int] = set()  # orders of results on their way to the store
+        self.is_suspending = False
         recorded = (record.order for record in execution.claimed.history if record.order is not None)
         self._order = 1 + max(recorded, default=-1)
 
@@ -126,11 +127,23 @@ class Reports:
         )
         self._execution.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
 
-    async def suspend(self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool) -> None:
-        """Write failed attempts and new waits; with `park`, leave the run until the earliest of them is due."""
+    def suspend(
+        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool
+    ) -> Coroutine[Any, Any, None]:
+        """Write failed attempts and new waits; with `park`, leave the run until the earliest of them is due.
+
+        The run is busy from this call on, and not from the first turn of the coroutine: a park that was decided in
+        between would give the claim away under these writes.
+        """
         orders = [self._next_order() for _ in failed]
         held = self._next_order()  # keeps the run busy while the waits are on their way
         self.writing.update((*orders, held))
+        self.is_suspending = True
+        return self._suspend(failed, waits, orders=orders, held=held, park=park)
+
+    async def _suspend(
+        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, orders: list[int], held: int, park: bool
+    ) -> None:
         try:
             suspended = await self._host.work.suspend_run(
                 Suspend(
@@ -148,6 +161,7 @@ class Reports:
             )
         finally:
             self.writing.difference_update((*orders, held))
+            self.is_suspending = False
         if suspended.is_parked:
             self._execution.ending.end(None)
             return

@@ -60,7 +60,8 @@ async def branch(ctx: Context, run: str, path: str, depth: int) -> None:
         elif what < 0.65:
             await ctx.sleep(roll(run, name, "sleep"))
         elif what < 0.8 or not depth:
-            await asyncio.gather(*(step(ctx, run, f"{name}.{item}") for item in range(int(roll(run, name, "wide") * 9))))
+            wide = int(roll(run, name, "wide") * 9)
+            await asyncio.gather(*(step(ctx, run, f"{name}.{item}") for item in range(wide)))
         else:
             await asyncio.gather(*(branch(ctx, run, f"{name}-{item}", depth - 1) for item in range(3)))
 

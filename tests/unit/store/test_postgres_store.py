@@ -211,3 +211,25 @@ async def test_batches_of_each_kind_have_a_lane(store: PostgresStore) -> None:
         "complete_steps": (2, 500),
         "finish_runs": (1, 500),
     }
+
+
+@pytest.mark.parametrize("turns", [0, 3, 10, 30, 100])
+async def test_a_killed_store_leaves_no_connection_behind_that_was_being_opened(postgres_url: str, turns: int) -> None:
+    store = PostgresStore(postgres_url)
+    await store.open()
+    asking = [asyncio.create_task(store.read("now", lambda tx: tx.now())) for _ in range(CONNECTIONS)]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+    store.kill()
+    others = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+    connection = await asyncpg.connect(postgres_url)
+    async with asyncio.timeout(10):
+        while await connection.fetchval(others):
+            await connection.execute("select pg_sleep(0.01)")
+
+    await connection.close()
+    for task in asking:
+        task.cancel()
+    await asyncio.wait(asking)
+    assert all(task.cancelled() or task.exception() is None for task in asking)

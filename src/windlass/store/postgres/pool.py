@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
     Session = asyncpg.Connection[Any]  # generic in its stubs only
 
+CUT = "The connection was cut while it was opened."
+
 
 class Pool:
-    def __init__(self, connect: Callable[[], Awaitable[Session]], *, limit: int) -> None:
+    def __init__(self, connect: Callable[[], Coroutine[Any, Any, Session]], *, limit: int) -> None:
         self._connect, self._limit = connect, limit
         self._idle: list[Session] = []
         self._busy: set[Session] = set()
-        self._opening = 0
+        self._opening: set[asyncio.Task[Session]] = set()
+        self._is_cut = False
         # A waiter gets a connection, or None: there is room for a new one, so look again.
         self._waiters: deque[asyncio.Future[Session | None]] = deque()
 
@@ -54,7 +57,10 @@ class Pool:
             await self._idle.pop().close(timeout=5)
 
     def terminate(self) -> None:
-        """Cut every connection at once, as the death of the process would."""
+        """Cut every connection at once, as the death of the process would; those being opened too."""
+        self._is_cut = True
+        for opening in self._opening:
+            opening.cancel()
         for session in (*self._busy, *self._idle):
             session.terminate()
         self._idle.clear()
@@ -64,7 +70,7 @@ class Pool:
             session = self._idle.pop()
             if not session.is_closed():
                 return session
-        if len(self._busy) + self._opening < self._limit:
+        if len(self._busy) + len(self._opening) < self._limit:
             return await self._open()
         waiter: asyncio.Future[Session | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
@@ -80,14 +86,22 @@ class Pool:
             raise
 
     async def _open(self) -> Session:
-        self._opening += 1
+        opening = asyncio.get_running_loop().create_task(self._connect())
+        self._opening.add(opening)
         try:
-            session = await self._connect()
+            await asyncio.wait([opening])
+            if opening.cancelled():
+                raise ConnectionAbortedError(CUT)
+            session = opening.result()
         except BaseException:
-            self._opening -= 1
+            opening.cancel()
             self._wake(None)
             raise
-        self._opening -= 1
+        finally:
+            self._opening.discard(opening)
+        if self._is_cut:  # it was open already when the others were cut
+            session.terminate()
+            raise ConnectionAbortedError(CUT)
         return session
 
     def _wake(self, session: Session | None) -> bool:

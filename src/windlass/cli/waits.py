@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.cli.terminal import escape
-from windlass.client.handle import LIVE_FOR
 from windlass.model.duration import describe, from_instant
 from windlass.model.failure import Failure
 from windlass.model.run import Run, RunStatus, RunView
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import DAY, SECOND, Duration, Instant
 from windlass.model.worker import Served, Worker
+from windlass.rules.workers import can_take, is_live
 
 
 def between(earlier: int, later: int) -> str:
@@ -85,10 +85,6 @@ def next_wait(steps: Sequence[Step]) -> Step | None:
     return min(waits, key=lambda step: step.due_at or 0, default=None)
 
 
-def is_live(worker: Worker, *, now: Instant) -> bool:
-    return worker.stopped_at is None and now - worker.seen_at <= LIVE_FOR
-
-
 def _paused(view: RunView) -> str:
     advice = f"windlass resume {view.run.id}"
     if view.failure is None:
@@ -113,7 +109,7 @@ def _held(run: Run, workers: Sequence[Worker], *, due_at: Instant, now: Instant)
 
 def _unclaimed(run: Run, workers: Sequence[Worker], *, due_at: Instant, now: Instant) -> str:
     wanted = Served(run.queue, run.name, run.version)
-    able = [worker for worker in workers if is_live(worker, now=now) and wanted in worker.served]
+    able = [worker for worker in workers if can_take(worker, wanted, now=now)]
     since = f"It has been due for {between(due_at, now)}"
     if able:
         active, slots = sum(worker.active for worker in able), sum(worker.slots for worker in able)

@@ -18,14 +18,14 @@ from windlass.model.commands import Outcome
 from windlass.model.duration import to_duration
 from windlass.model.failure import Failure
 from windlass.model.run import RunId, RunStatus
-from windlass.model.time import SECOND, Duration
-from windlass.model.worker import Served, Worker
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.model.worker import Served
+from windlass.rules.workers import can_take
 from windlass.runtime import Clock
 
 R = TypeVar("R")
 
 WARN_AFTER = Duration(3 * SECOND)  # a run nobody serves is said so this long into result()
-LIVE_FOR = Duration(30 * SECOND)  # a worker not seen for longer does not count
 
 log = logging.getLogger("windlass.client")
 
@@ -143,8 +143,8 @@ class Handle(Generic[R]):
         if run.status is not RunStatus.PENDING:
             return
         wanted = Served(run.queue, run.name, run.version)
-        now = self._door.clock.now()
-        if any(_is_live(worker, now) and wanted in worker.served for worker in await runs.list_workers(run.namespace)):
+        now = Instant(self._door.clock.now())
+        if any(can_take(worker, wanted, now=now) for worker in await runs.list_workers(run.namespace)):
             return
         log.warning(
             'Run %s (%r) is pending and no live worker runs %r. Start one: %s, or "async with app.worker():".',
@@ -157,7 +157,3 @@ class Handle(Generic[R]):
 
 def _is_settled(status: RunStatus) -> bool:
     return status.is_terminal or status is RunStatus.PAUSED
-
-
-def _is_live(worker: Worker, now: int) -> bool:
-    return worker.stopped_at is None and now - worker.seen_at <= LIVE_FOR

@@ -14,9 +14,8 @@ from windlass.engine.parts import Parts
 from windlass.engine.release import release_run
 from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
-from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import RunStatus
-from windlass.model.step import Step, StepStatus
+from windlass.model.step import Step
 from windlass.model.time import MILLISECOND, Instant
 from windlass.notify.local import Subscription, ended_topic, queue_topic, run_topic
 from windlass.rules import runs as run_rules
@@ -161,22 +160,12 @@ def _claimed(
 
 
 def _crash_loop(row: ClaimedRow, history: Sequence[Step]) -> FinishRun:
-    """End a run that keeps killing its workers, naming the step that was seen to start under the last claims."""
-    entered = [step for step in history if step.status is StepStatus.RUNNING]
-    culprit = max(entered, key=lambda step: (step.token, step.attempt)).key if entered else ""
-    where = f"step {culprit!r}" if culprit else "the workflow, outside any step"
-    times = row.run.recoveries
     return FinishRun(
         namespace=row.run.namespace,
         run_id=row.run.id,
         token=row.run.token,
         status=RunStatus.FAILED,
-        failure=Failure(
-            kind=FailureKind.CRASH_LOOP,
-            type="CrashLoop",
-            message=f"The worker disappeared {times} times in a row while executing {where}.",
-            step=culprit,
-        ),
+        failure=run_rules.crash_loop(row.run, history),
     )
 
 

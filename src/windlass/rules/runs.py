@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from windlass.errors import WrongState
+from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import Run, RunStatus
-from windlass.model.step import Step, StepKind
+from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import Instant
 
 TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
@@ -69,6 +70,19 @@ def resume(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
 def is_crash_loop(run: Run, *, max_recoveries: int) -> bool:
     """Has this run been claimed too often in a row without anyone giving it back?"""
     return run.recoveries > max_recoveries
+
+
+def crash_loop(run: Run, history: Sequence[Step]) -> Failure:
+    """How such a run ends: blamed is the step that was seen to start under the last claim that saw one."""
+    entered = [step for step in history if step.status is StepStatus.RUNNING]
+    culprit = max(entered, key=lambda step: (step.token, step.attempt)).key if entered else ""
+    where = f"step {culprit!r}" if culprit else "the workflow, outside any step"
+    return Failure(
+        kind=FailureKind.CRASH_LOOP,
+        type="CrashLoop",
+        message=f"The worker disappeared {run.recoveries} times in a row while executing {where}.",
+        step=culprit,
+    )
 
 
 def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:

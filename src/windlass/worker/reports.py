@@ -39,7 +39,12 @@ class Reports:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._host = execution.host
-        self._claimed = execution.claimed
+        # What every write about this run carries, above all the token of its claim.
+        self._held: dict[str, Any] = {
+            "namespace": execution.host.namespace,
+            "run_id": execution.claimed.run_id,
+            "token": execution.claimed.token,
+        }
         self.writing: set[int] = set()  # orders of results on their way to the store
         self.is_suspending = False
         recorded = (record.order for record in execution.claimed.history if record.order is not None)
@@ -59,15 +64,8 @@ class Reports:
         asked_at, renewal = self._host.clock.monotonic(), self._execution.tenure.renewal()
         written = self._host.work.complete_step(
             CompleteStep(
-                namespace=self._host.namespace,
-                run_id=self._claimed.run_id,
-                token=self._claimed.token,
-                key=call.key,
-                kind=call.kind,
-                attempt=call.attempt,
+                **self._attempt(call),
                 order=order,
-                failures=call.failures,
-                input_hash=call.input_hash,
                 output=stored,
                 ran_for=ran_for,
                 renew_for=renewal,
@@ -104,27 +102,11 @@ class Reports:
         await self._host.work.begin_step(self._beginning(call))
 
     def _beginning(self, call: Call) -> BeginStep:
-        return BeginStep(
-            namespace=self._host.namespace,
-            run_id=self._claimed.run_id,
-            token=self._claimed.token,
-            key=call.key,
-            kind=call.kind,
-            attempt=call.attempt,
-            failures=call.failures,
-            input_hash=call.input_hash,
-        )
+        return BeginStep(**self._attempt(call))
 
     async def renew(self, visibility_for: Duration) -> None:
         asked_at = self._host.clock.monotonic()
-        await self._host.work.renew_claim(
-            Claim(
-                namespace=self._host.namespace,
-                run_id=self._claimed.run_id,
-                token=self._claimed.token,
-                visibility_for=visibility_for,
-            )
-        )
+        await self._host.work.renew_claim(Claim(**self._held, visibility_for=visibility_for))
         self._execution.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
 
     def suspend(
@@ -147,9 +129,7 @@ class Reports:
         try:
             suspended = await self._host.work.suspend_run(
                 Suspend(
-                    namespace=self._host.namespace,
-                    run_id=self._claimed.run_id,
-                    token=self._claimed.token,
+                    **self._held,
                     failures=tuple(
                         self._failure(body, failure, order)
                         for (body, failure), order in zip(failed, orders, strict=True)
@@ -181,19 +161,23 @@ class Reports:
     def _failure(self, body: Body, failure: Failure, order: int) -> FailStep:
         call = body.call
         return FailStep(
-            namespace=self._host.namespace,
-            run_id=self._claimed.run_id,
-            token=self._claimed.token,
-            key=call.key,
-            kind=call.kind,
-            attempt=call.attempt,
+            **self._attempt(call),
             order=order,
-            failures=call.failures,
-            input_hash=call.input_hash,
             failure=failure,
             retry=self._policy(call),
             ran_for=Duration(self._host.clock.monotonic() - body.entered_at),
         )
+
+    def _attempt(self, call: Call) -> dict[str, Any]:
+        """What every write about an attempt carries."""
+        return {
+            **self._held,
+            "key": call.key,
+            "kind": call.kind,
+            "attempt": call.attempt,
+            "failures": call.failures,
+            "input_hash": call.input_hash,
+        }
 
     def _policy(self, call: Call) -> RetryPolicy:
         """What the call brought: the step's own policy or its workflow's; else the default."""
@@ -203,9 +187,7 @@ class Reports:
 
     def _waiting(self, call: Call) -> WaitStep:
         return WaitStep(
-            namespace=self._host.namespace,
-            run_id=self._claimed.run_id,
-            token=self._claimed.token,
+            **self._held,
             key=call.key,
             kind=call.kind,
             input_hash=call.input_hash,
@@ -232,9 +214,7 @@ class Reports:
         result = msgspec.json.encode(failure) if output is None else output
         await self._host.work.finish_run(
             FinishRun(
-                namespace=self._host.namespace,
-                run_id=self._claimed.run_id,
-                token=self._claimed.token,
+                **self._held,
                 status=status,
                 output=output,
                 failure=failure,
@@ -245,16 +225,10 @@ class Reports:
 
     async def hold(self, error: ReplayMismatch) -> None:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
-        await self._host.work.hold_run(
-            HoldRun(
-                namespace=self._host.namespace, run_id=self._claimed.run_id, token=self._claimed.token, reason=reason
-            )
-        )
+        await self._host.work.hold_run(HoldRun(**self._held, reason=reason))
 
     async def release(self) -> None:
-        await self._host.work.release_run(
-            Claim(namespace=self._host.namespace, run_id=self._claimed.run_id, token=self._claimed.token)
-        )
+        await self._host.work.release_run(Claim(**self._held))
 
     async def release_later(self) -> None:
         """Give the run back after a moment: what is in the way may be gone by then, and is not asked for in a loop."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from windlass.errors import WrongState
 from windlass.model.run import TERMINAL, Run, RunId, RunStatus, WorkerId
@@ -138,3 +139,17 @@ def test_terminal_is_absorbing_and_everything_else_can_end() -> None:
 @given(recoveries=st.integers(min_value=0, max_value=50), most=st.integers(min_value=0, max_value=50))
 def test_a_crash_loop_is_one_recovery_more_than_allowed(recoveries: int, most: int) -> None:
     assert runs.is_crash_loop(run_of(recoveries=recoveries), max_recoveries=most) == (recoveries > most)
+
+
+def test_a_crash_loop_blames_the_step_that_was_last_seen_to_start() -> None:
+    def seen(key: str, *, token: int, status: StepStatus = StepStatus.RUNNING) -> Step:
+        return replace(wait_of(0, kind=StepKind.STEP), key=key, token=token, status=status)
+
+    history = [seen("pack", token=1), seen("ship", token=3), seen("pay", token=4, status=StepStatus.COMPLETED)]
+
+    blamed = runs.crash_loop(run_of(recoveries=11), history)
+    unseen = runs.crash_loop(run_of(recoveries=11), history[2:])
+
+    assert (blamed.kind, blamed.step) == ("crash_loop", "ship")
+    assert blamed.message == "The worker disappeared 11 times in a row while executing step 'ship'."
+    assert (unseen.step, "outside any step" in unseen.message) == ("", True)

@@ -300,6 +300,23 @@ async def test_tasks_that_wait_only_for_each_other_fail_as_a_deadlock(harness: H
     assert (failed.value.type, failed.value.kind) == ("Deadlock", "logic")
 
 
+async def test_a_shielded_future_of_the_outside_world_is_waited_for(harness: Harness) -> None:
+    arrived: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        doubled = asyncio.create_task(ctx.step(double, 2))
+        return f"{await asyncio.shield(arrived)} {await doubled}"
+
+    handle = await harness.start(order)
+    await harness.until(handle, "running")
+    harness.clock.advance("2s")
+    arrived.set_result("here")
+
+    assert await handle.result() == "here 4"
+    assert (await row_of(harness, handle)).attempts == 1
+
+
 async def test_a_semaphore_shared_by_runs_holds_them_back_and_fails_none(harness: Harness) -> None:
     one_at_a_time, doubled = asyncio.Semaphore(1), []
     gate = asyncio.Event()

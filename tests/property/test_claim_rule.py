@@ -145,7 +145,7 @@ class Told:
         async def release(tx: Tx) -> None:
             run = await tx.runs.lock(self._namespace, id=self._id(command.run))
             if run is not None and run.status is RunStatus.RUNNING:
-                await tx.runs.save(rules.release(run, now=await tx.now()), was=run)
+                await tx.runs.save(rules.release(run, now=await tx.now(), delay_for=Duration(0)), was=run)
 
         await self._run(release)
 

@@ -11,6 +11,7 @@ from windlass.model.run import Run, RunStatus, RunView
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import DAY, SECOND, Duration, Instant
 from windlass.model.worker import Served, Worker
+from windlass.rules import steps as step_rules
 from windlass.rules.workers import can_take, is_live
 
 
@@ -82,7 +83,7 @@ def next_wait(steps: Sequence[Step]) -> Step | None:
     """What wakes the run next: the open wait, or failed attempt to be repeated, that is due first."""
     latest = {step.key: step for step in sorted(steps, key=lambda step: step.attempt)}
     waits = [step for step in latest.values() if step.due_at is not None and step.status is not StepStatus.COMPLETED]
-    return min(waits, key=lambda step: step.due_at or 0, default=None)
+    return step_rules.next_wait(waits)
 
 
 def _paused(view: RunView) -> str:

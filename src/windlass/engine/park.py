@@ -56,7 +56,8 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
 
 
 def _cause(waits: Sequence[Step]) -> str:
-    return min(waits, key=lambda step: step.due_at or 0).kind if waits else "release"
+    first = step_rules.next_wait(waits)
+    return "release" if first is None else first.kind
 
 
 def _verdict(step: Step, *, now: Instant) -> Verdict:

@@ -21,7 +21,8 @@ async def release_run(parts: Parts, claim: Claim) -> None:
         run = await lock_claimed(tx, claim, is_repeat=tries > 1)
         if run.status is not RunStatus.RUNNING:
             return run
-        return await save_run(tx, rules.release(run, now=await tx.now()), was=run, cause="release")
+        released = rules.release(run, now=await tx.now(), delay_for=claim.delay_for)
+        return await save_run(tx, released, was=run, cause="release")
 
     run = await parts.run_tx("release_run", release)
     parts.hub.publish(queue_topic(run.namespace, run.queue))

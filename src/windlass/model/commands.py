@@ -182,12 +182,13 @@ class HoldRun(Struct, frozen=True, kw_only=True):
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """The holder's own claim: to release it, or to renew it."""
+    """The holder's own claim: to renew it for `visibility_for`, or to release it, claimable after `delay_for`."""
 
     namespace: str
     run_id: RunId
     token: int
     visibility_for: Duration = Duration(0)
+    delay_for: Duration = Duration(0)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

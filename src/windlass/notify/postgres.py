@@ -7,6 +7,7 @@ it is about, it may be lost, and whoever hears "*" has missed some and must look
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -47,7 +48,9 @@ class PostgresListener:
         except (*_LOST, ValueError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise StoreRefused(f"PostgreSQL cannot be listened to: {reason}") from None
-        self._task = asyncio.create_task(self._stay(self._session), name="windlass-listener")
+        # In an empty context: opened by the code of a run, it is still no part of that run.
+        loop, context = asyncio.get_running_loop(), contextvars.Context()
+        self._task = loop.create_task(self._stay(self._session), name="windlass-listener", context=context)
 
     def send(self, topic: str) -> None:
         """Wake whoever listens for the topic, soon. Never blocks; what is still unsent is not sent twice."""

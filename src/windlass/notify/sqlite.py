@@ -26,9 +26,11 @@ class FileWatch:
         self._hear: Callable[[Topic], None] = lambda topic: None
         self._task: asyncio.Task[None] | None = None
         self._is_wanted = False
+        self._seen = 0
 
     async def open(self, hear: Callable[[Topic], None]) -> None:
         self._hear = hear
+        self._seen = await self._data_version()
 
     def send(self, topic: Topic) -> None:
         return None
@@ -46,15 +48,15 @@ class FileWatch:
             await asyncio.wait([self._task])
 
     async def _watch(self) -> None:
-        seen: int | None = None
+        # Compared with what was seen last, be it long ago: who waits has looked before this task gets its first turn.
         while self._is_wanted:
             try:
                 version = await self._data_version()
             except NotAllowed:  # the store was closed under us
                 return
             except WindlassError:  # the file cannot be read just now; whoever waits looks again by itself
-                version = seen or 0
-            if seen is not None and version != seen:
+                version = self._seen
+            if version != self._seen:
+                self._seen = version
                 self._hear(EVERYTHING)
-            seen = version
             await self._clock.sleep(LOOK_EVERY)

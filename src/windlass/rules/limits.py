@@ -17,6 +17,7 @@ from windlass.model.time import HOUR, SECOND, Duration
 
 MAX_NAME, MAX_KEY, MAX_STEP_KEY = 200, 255, 200
 MAX_ATTEMPTS = 1_000_000
+MOST_ITEMS = 10_000  # of one map: the history of a run is capped
 SHORTEST_VISIBILITY, LONGEST_VISIBILITY = SECOND, Duration(24 * HOUR)
 ALLOWED = (
     'allowed characters are letters, digits, "_", "-", "." and ":"; '

@@ -17,7 +17,8 @@ from windlass.errors import WrongState
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
+from windlass.rules.steps import next_wait
 
 TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
     {
@@ -49,10 +50,10 @@ def park(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
     return _until_next_wait(run, waits, now=now)
 
 
-def release(run: Run, *, now: Instant) -> Run:
-    """Give the claim back, claimable at once. A claim that ended in order ends the count of recoveries."""
+def release(run: Run, *, now: Instant, delay_for: Duration) -> Run:
+    """Give the claim back, claimable after a moment. A claim that ended in order ends the count of recoveries."""
     _expect(run, RunStatus.RUNNING)
-    return _unclaimed(run, RunStatus.PENDING, now)
+    return _unclaimed(run, RunStatus.PENDING, Instant(now + delay_for))
 
 
 def hold(run: Run) -> Run:
@@ -86,9 +87,9 @@ def crash_loop(run: Run, history: Sequence[Step]) -> Failure:
 
 
 def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
-    if not waits:
+    first = next_wait(waits)
+    if first is None:
         return _unclaimed(run, RunStatus.PENDING, now)
-    first = min(waits, key=lambda step: step.due_at or 0)
     status = RunStatus.SLEEPING if first.kind is StepKind.SLEEP else RunStatus.PENDING
     return _unclaimed(run, status, Instant(max(now, first.due_at or now)))
 

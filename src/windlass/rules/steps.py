@@ -54,6 +54,11 @@ def wait(command: WaitStep, *, now: Instant) -> Step:
     )
 
 
+def next_wait(waits: Sequence[Step]) -> Step | None:
+    """What wakes a run next, of its open waits and the failed attempts that will be tried again."""
+    return min(waits, key=lambda step: step.due_at or 0, default=None)
+
+
 def leaves_nothing_to_do(failed: Sequence[Step]) -> bool:
     """May the run be parked behind these? A failure for good is an answer the code is waiting for."""
     return all(step.due_at is not None for step in failed)

@@ -29,10 +29,17 @@ class Bodies:
     """The bodies of one run that are at work."""
 
     def __init__(
-        self, host: Host, run_id: str, *, on_value: OnValue, on_failure: OnFailure, on_interrupt: OnInterrupt
+        self,
+        host: Host,
+        run_id: str,
+        *,
+        on_value: OnValue,
+        on_failure: OnFailure,
+        on_interrupt: OnInterrupt,
+        nudge: Callable[[], None],
     ) -> None:
         self._host, self._run_id = host, run_id
-        self._on_value, self._on_failure, self._on_interrupt = on_value, on_failure, on_interrupt
+        self._on_value, self._on_failure, self._on_interrupt, self._nudge = on_value, on_failure, on_interrupt, nudge
         self._working: set[Body] = set()
         self._is_stopped = False
 
@@ -58,7 +65,6 @@ class Bodies:
         )
         context = body.context = host.context.copy()
         context.run(STEP.set, info)
-        self._working.add(body)
         if definition.is_async:
             try:
                 coroutine = context.run(definition.function, *call.args)
@@ -68,6 +74,7 @@ class Bodies:
                 body.work = asyncio.get_running_loop().create_task(coroutine, context=context)
         else:
             body.work = host.threads.submit(functools.partial(definition.function, *call.args), context=context)
+        self._working.add(body)
         body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
         return body
 
@@ -126,8 +133,8 @@ class Bodies:
         if body.is_timed_out:
             if not body.is_thread:
                 self._on_failure(body, self._timed_out(body))
-            elif not work.cancelled():
-                work.exception()
+            else:
+                self._on_thread_ended(body, work)
             return
         error = asyncio.CancelledError() if work.cancelled() else work.exception()
         if error is None:
@@ -140,6 +147,12 @@ class Bodies:
                 self._host.interrupt(error)
         else:
             self._raised(body, error)
+
+    def _on_thread_ended(self, body: Body, work: asyncio.Future[Any]) -> None:
+        """Its failure was reported when it timed out; now the run has one thing less at work, and may leave."""
+        if not work.cancelled():
+            work.exception()  # seen: nobody else will look
+        self._nudge()
 
     def _is_torn_down(self, work: asyncio.Future[Any]) -> bool:
         """Was the body cancelled with everything else on the loop? One that cancels itself has failed."""

@@ -15,13 +15,12 @@ from windlass.errors import AmbiguousStep, InvalidInput, NotAllowed
 from windlass.model.duration import from_instant, to_duration, to_instant
 from windlass.model.step import StepKind
 from windlass.model.time import Instant
-from windlass.rules.limits import check_limit, check_step_key
+from windlass.rules.limits import MOST_ITEMS, check_limit, check_step_key
 from windlass.runtime import seeded_rng
 from windlass.worker.calls import Call, Group
 from windlass.worker.execute import Execution
 
 LOGGER = logging.getLogger("windlass.run")
-MOST_ITEMS = 10_000  # the history of a run is capped
 
 
 class RunLog(logging.LoggerAdapter[logging.Logger]):

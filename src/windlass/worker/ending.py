@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from windlass.errors import ClaimLost, Unavailable
 from windlass.model.time import SECOND
 from windlass.runtime import Timer
+from windlass.worker.tasks import cancel_all
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -78,21 +79,31 @@ class Ending:
     async def _wind_down(self, report: Coroutine[Any, Any, None] | None) -> None:
         try:
             if report is not None:
+                await self._until_answered()
                 await report
         except (ClaimLost, Unavailable) as error:
             LOGGER.info("Run %s is dropped: %s", self._run_id, error)
         except Exception:
             LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
         finally:
-            await self._clear_away()
-            if not self.done.done():
-                self.done.set_result(None)
+            if report is not None:
+                report.close()  # of no effect once it was awaited
+            try:
+                await self._clear_away()
+            finally:
+                if not self.done.done():
+                    self.done.set_result(None)
+
+    async def _until_answered(self) -> None:
+        """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again."""
+        on_their_way = {*self._tasks, *self._execution.reports.unanswered} - {asyncio.current_task()}
+        if on_their_way:
+            await asyncio.wait(on_their_way)
 
     async def _clear_away(self) -> None:
         """Drop the code: its `finally` blocks run now, and every call they make to ctx is refused."""
         tasks = self._execution.tree.living()
-        for task in tasks:
-            task.cancel()
+        cancel_all(tasks)
         reminder = self._host.clock.call_later(STUCK_AFTER, self._report_stuck)
         try:
             if tasks:

@@ -33,11 +33,12 @@ from windlass.worker.ending import Ending
 from windlass.worker.host import Host
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
-from windlass.worker.reports import Reports
+from windlass.worker.reports import LATER, Reports
 from windlass.worker.tasks import OWNER, TaskTree
 from windlass.worker.tenure import Tenure
 
 LOGGER = logging.getLogger("windlass.worker")
+CANCELLED_ITSELF = "The workflow cancelled itself."
 EARLY = MILLISECOND  # timers may fire a little early; a wait must not
 
 
@@ -74,6 +75,7 @@ class Execution:
             on_value=self._on_value,
             on_failure=self._on_failure,
             on_interrupt=self._on_interrupt,
+            nudge=self.nudge,
         )
         self.reports = Reports(self)
         self.ending = Ending(self)
@@ -197,7 +199,10 @@ class Execution:
             self.ending.end(self.reports.deadlock())
 
     def _leave_if_nothing_came(self) -> None:
-        if not self.is_over and not self._is_parking and not self.is_busy and not self._results:
+        has_come = self.is_busy or self._results or self._failed or self._new_waits
+        if self._is_parking or has_come or self.tree.foreign_waits() != []:
+            self.nudge()  # it moved, if only by itself
+        else:
             self.ending.end(self.reports.release())
 
     @property
@@ -208,6 +213,7 @@ class Execution:
         """Give the code the next result, unless one that was written before it is still on its way."""
         if not self._results or (self.reports.writing and min(self.reports.writing) < self._results[0][0]):
             return False
+        self._standby.stop()
         _, call, value_of, at = heapq.heappop(self._results)
         if call.record is not None and call.record.order is not None:
             self._recorded -= 1
@@ -219,7 +225,7 @@ class Execution:
             return True
         except Exception as broken:  # the codec's hook, for example a key service that does not answer
             LOGGER.warning("Run %s is given back: %r cannot be read: %s", self.claimed.run_id, call.key, broken)
-            self.ending.end(self.reports.release_later())
+            self.ending.end(self.reports.release(delay_for=LATER))
             return True
         if call.group is None:
             self._settle(call.future, value, error)
@@ -282,7 +288,7 @@ class Execution:
             self._preparing -= 1
         if self.is_over:
             return
-        if self._has_thread_for(call):
+        if not self.host.is_draining and self._has_thread_for(call):
             self._enter(call)
         else:
             if call.group is not None:
@@ -295,6 +301,7 @@ class Execution:
         return self.tenure.needed_before(call.definition.visibility_for)
 
     def _enter(self, call: Call) -> None:
+        self._standby.stop()
         body = self.bodies.enter(call, stops_in=self.tenure.left())
         if not self.claimed.recoveries:
             self.host.observe(self.reports.observed, body)
@@ -325,9 +332,6 @@ class Execution:
         heapq.heappush(self._results, (order, call, value_of, at))
         if not self._is_nudged:  # else it is looked at in the next turn anyway: once, however many results came in this
             self.advance()
-
-    def failed_for_good(self, order: int, call: Call, failure: Failure, at: Instant) -> None:
-        self.result(order, call, recall.failed(failure, call, self.codec), at)
 
     def wait(self, call: Call, due_in: int) -> None:
         """The call is due again in that many microseconds; the run may be parked by then."""
@@ -370,12 +374,12 @@ class Execution:
             if not root.cancelled():
                 root.exception()  # seen: the disagreement explains it
             self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
-        elif root.cancelled():
-            self.ending.end(self.reports.fail(self._failure(asyncio.CancelledError("The workflow cancelled itself."))))
-        elif (error := root.exception()) is not None:
-            self.ending.end(self.reports.fail(self._failure(error)))
         else:
-            self.ending.end(self.reports.succeed(root.result(), self.definition))
+            error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
+            if error is None:
+                self.ending.end(self.reports.succeed(root.result(), self.definition))
+            else:
+                self.ending.end(self.reports.fail(failures.of_workflow(error, codec=self.codec)))
 
     def _torn_down(self, root: asyncio.Task[Any]) -> None:
         """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
@@ -383,9 +387,6 @@ class Execution:
             root.exception()  # seen: nobody else will look
         self.host.is_draining = True
         self.ending.stop()
-
-    def _failure(self, error: BaseException) -> Failure:
-        return failures.of_workflow(error, codec=self.codec)
 
     def close(self) -> None:
         """From here on ctx refuses every call, and nothing that still runs is listened to."""

@@ -63,21 +63,26 @@ class Standby:
     def __init__(self, host: Host, claimed: ClaimedRun, *, leave: Callable[[], None]) -> None:
         self._host, self._claimed, self._leave = host, claimed, leave
         self._timer: Timer | None = None
+        self._has_warned = False
 
     def begin(self, awaited: str, *, half_of_claim: int) -> None:
         if self._timer is not None:
             return
-        LOGGER.warning(
-            "Run %s (%r) waits for %s, and for no step or sleep of its own; it keeps its slot.",
-            self._claimed.run_id,
-            self._claimed.name,
-            awaited,
-        )
+        if not self._has_warned:
+            self._has_warned = True
+            LOGGER.warning(
+                "Run %s (%r) waits for %s, and for no step or sleep of its own; it keeps its slot.",
+                self._claimed.run_id,
+                self._claimed.name,
+                awaited,
+            )
         self._timer = self._host.clock.call_later(half_of_claim, self._end)
 
     def stop(self) -> None:
+        """Something moved: what it waits for now is another matter."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
 
     def _end(self) -> None:
         self._timer = None

@@ -26,13 +26,15 @@ from windlass.model.failure import Failure, FailureKind
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration
+from windlass.worker import recall
 from windlass.worker.calls import Body, Call
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
 
 NULL = b"null"
-LATER = 5 * SECOND
+NO_DELAY = Duration(0)
+LATER = Duration(5 * SECOND)  # what is in the way may be gone by then, and is not asked for in a loop
 
 
 class Reports:
@@ -46,6 +48,7 @@ class Reports:
             "token": execution.claimed.token,
         }
         self.writing: set[int] = set()  # orders of results on their way to the store
+        self.unanswered: set[asyncio.Future[Any]] = set()
         self.is_suspending = False
         recorded = (record.order for record in execution.claimed.history if record.order is not None)
         self._order = 1 + max(recorded, default=-1)
@@ -150,7 +153,8 @@ class Reports:
         for (body, failure), order, verdict in zip(failed, orders, verdicts, strict=False):
             call = body.call
             if verdict.due_in is None:
-                self._execution.failed_for_good(order, call, failure, verdict.at)
+                value_of = recall.failed(failure, call, self._host.codec)
+                self._execution.result(order, call, value_of, verdict.at)
             else:
                 call.attempt, call.failures = call.attempt + 1, call.failures + 1
                 self._execution.wait(call, verdict.due_in)
@@ -227,20 +231,18 @@ class Reports:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
         await self._host.work.hold_run(HoldRun(**self._held, reason=reason))
 
-    async def release(self) -> None:
-        await self._host.work.release_run(Claim(**self._held))
-
-    async def release_later(self) -> None:
-        """Give the run back after a moment: what is in the way may be gone by then, and is not asked for in a loop."""
-        await self._host.clock.sleep(LATER)
-        await self.release()
+    async def release(self, *, delay_for: Duration = NO_DELAY) -> None:
+        await self._host.work.release_run(Claim(**self._held, delay_for=delay_for))
 
     def _next_order(self) -> int:
         self._order += 1
         return self._order - 1
 
     def _when_done(self, written: Awaitable[Any], callback: Any) -> None:
-        asyncio.ensure_future(written).add_done_callback(callback, context=self._host.context)
+        future = asyncio.ensure_future(written)
+        self.unanswered.add(future)
+        future.add_done_callback(self.unanswered.discard, context=self._host.context)
+        future.add_done_callback(callback, context=self._host.context)
 
     def _lost(self, written: asyncio.Future[Any]) -> bool:
         """Was the write refused? Then the run is dropped: nothing is written under this token any more."""

@@ -18,7 +18,8 @@ import asyncio.locks
 import asyncio.queues
 import asyncio.taskgroups
 import asyncio.tasks
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from enum import Enum
 from types import CoroutineType
@@ -145,6 +146,33 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
     return restore
 
 
+def cancel_all(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, also those that await each other in a ring: there each passes it on to the next for ever."""
+    in_rings = [task for task in tasks if not _cancelled(task)]
+    for task in reversed(in_rings):  # whoever waits for the ring, such as the workflow itself, comes last
+        if not _cancelled(task):
+            _break(task)
+
+
+def _cancelled(task: asyncio.Task[Any]) -> bool:
+    try:
+        task.cancel()
+    except RecursionError:
+        return False
+    return True
+
+
+def _break(task: asyncio.Task[Any]) -> None:
+    """End a task where it stands, which wakes the next one of its ring."""
+    waiter: asyncio.Future[Any] | None = task._fut_waiter  # type: ignore[attr-defined]
+    for callback, _ in getattr(waiter, "_callbacks", None) or ():
+        if waiter is not None and getattr(callback, "__self__", None) is task:
+            waiter.remove_done_callback(callback)  # it is not woken any more
+    with suppress(RuntimeError):  # its `finally` awaits something: nobody is left to go on with it
+        task.get_coro().close()
+    asyncio.Future.cancel(task)  # as the future it is, and not as a task
+
+
 def _plain_task(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
     return asyncio.Task(coro, loop=loop, **options)
 
@@ -173,7 +201,7 @@ def _wait_of(task: asyncio.Task[Any]) -> _Wait:
 def _shielded(waiter: asyncio.Future[Any]) -> asyncio.Future[Any] | None:
     """What `asyncio.shield` protects, if the waiter is its outer future."""
     for callback, _ in getattr(waiter, "_callbacks", None) or ():
-        if getattr(callback, "__qualname__", "").startswith("shield."):
+        if getattr(callback, "__qualname__", "") == "shield.<locals>._outer_done_callback":
             for cell in callback.__closure__ or ():
                 if isinstance(cell.cell_contents, asyncio.Future) and cell.cell_contents is not waiter:
                     return cell.cell_contents

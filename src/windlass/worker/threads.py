@@ -7,45 +7,60 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import queue
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from windlass.model.time import SECOND
+from windlass.runtime import Clock
+
 Job = tuple[Callable[[], Any], asyncio.Future[Any], contextvars.Context]
+LOGGER = logging.getLogger("windlass.worker")
 IDLE_FOR = 30.0  # seconds a thread waits for another job before it ends
+NO_THREAD_FOR = SECOND  # until a thread that could not be started is tried again
 
 
 class Threads:
     """A thread for each job, up to a limit; idle ones are used again. Whoever finds no room is told when there is."""
 
-    def __init__(self, limit: int = 1_000) -> None:
-        self._limit, self._busy = limit, 0
+    def __init__(self, limit: int, *, clock: Clock) -> None:
+        self._limit, self._busy, self._clock = limit, 0, clock
         self._waiting: list[Callable[[], None]] = []
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._idle = 0
         self._lock = threading.Lock()
 
     def has_room(self, tell: Callable[[], None]) -> bool:
-        """Can a job begin at once? If not, `tell` is called when one has ended. Only on the thread of the loop."""
-        if self._busy < self._limit:
-            return True
-        if tell not in self._waiting:
-            self._waiting.append(tell)
-        return False
+        """Can a job begin at once? If not, `tell` is called when it may be so. Only on the thread of the loop."""
+        if self._busy >= self._limit:
+            if tell not in self._waiting:
+                self._waiting.append(tell)
+            return False
+        try:
+            self._have_idle_thread()
+        except RuntimeError as error:  # the system gives no more threads just now
+            LOGGER.warning("A sync step waits: %s.", error)
+            self._clock.call_later(NO_THREAD_FOR, tell)
+            return False
+        return True
 
     def submit(self, call: Callable[[], Any], *, context: contextvars.Context) -> asyncio.Future[Any]:
         """Run the call in a thread. Cancelling the future does not stop the thread: nothing can."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._busy += 1
+        self._have_idle_thread()
         with self._lock:
-            needs_thread = self._idle == 0
-            if not needs_thread:
-                self._idle -= 1
+            self._idle -= 1  # this job is for one of them
+        self._busy += 1
         self._jobs.put((call, future, context))
-        if needs_thread:
-            threading.Thread(target=self._work, name="windlass-step", daemon=True).start()
         return future
+
+    def _have_idle_thread(self) -> None:
+        with self._lock:
+            if self._idle == 0:
+                threading.Thread(target=self._work, name="windlass-step", daemon=True).start()
+                self._idle = 1
 
     def _work(self) -> None:
         while True:

@@ -29,7 +29,7 @@ from windlass.worker.context import RunContext
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Host
-from windlass.worker.reports import LATER
+from windlass.worker.reports import LATER, NO_DELAY
 from windlass.worker.tasks import track_tasks
 from windlass.worker.threads import Threads
 from windlass.worker.watch import LoopWatch
@@ -86,7 +86,7 @@ class Worker:
             observe=self._observe,
             interrupt=self._interrupted,
             is_ending=self._is_ending,
-            threads=Threads(max(FEWEST_THREADS, slots)),
+            threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
         )
 
     async def start(self) -> None:
@@ -253,7 +253,7 @@ class Worker:
             return
         except Exception as error:  # the codec's hook, for example a key service that does not answer
             LOGGER.warning("Run %s is given back: its input cannot be read: %s", run.run_id, error)
-            self._spawn(self._give_back(run, later=True))
+            self._spawn(self._give_back(run, delay_for=LATER))
             return
         execution = Execution(run, definition, self._host)
         self._executions.add(execution)
@@ -285,10 +285,10 @@ class Worker:
     def _codes(self) -> dict[CodeType, str]:
         return {item.function.__code__: item.name for item in self._host.registry.workflows}
 
-    async def _give_back(self, run: ClaimedRun, *, later: bool = False) -> None:
-        if later:
-            await self._host.clock.sleep(LATER)
-        await self._host.work.release_run(Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token))
+    async def _give_back(self, run: ClaimedRun, *, delay_for: Duration = NO_DELAY) -> None:
+        await self._host.work.release_run(
+            Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token, delay_for=delay_for)
+        )
 
     async def _hold(self, run: ClaimedRun, error: InvalidInput) -> None:
         """Stored input that does not fit is no fault of the run: it waits until the code, or the key, is put right."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from windlass.errors import WrongState
 from windlass.model.run import TERMINAL, Run, RunId, RunStatus, WorkerId
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.time import SECOND, Instant
+from windlass.model.time import SECOND, Duration, Instant
 from windlass.rules import runs
 
 NOON = Instant(1_767_268_800_000_000)
@@ -65,7 +65,7 @@ waits = st.lists(
 )
 HOLDERS_VERBS: list[Callable[[Run], Run]] = [
     lambda run: runs.park(run, [], now=NOON),
-    lambda run: runs.release(run, now=NOON),
+    lambda run: runs.release(run, now=NOON, delay_for=Duration(0)),
     lambda run: runs.hold(run),
 ]
 
@@ -90,7 +90,7 @@ def test_a_claim_that_ends_in_order_ends_the_count_of_recoveries(recoveries: int
     for end in HOLDERS_VERBS:
         assert end(run).recoveries == 0
 
-    released = runs.release(run, now=NOON)
+    released = runs.release(run, now=NOON, delay_for=Duration(0))
     assert (released.status, released.available_at, released.worker) == (RunStatus.PENDING, NOON, None)
 
 

@@ -6,6 +6,7 @@ A pool of our own, because the driver's resets the session at every release: one
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,7 @@ class Pool:
             raise
 
     async def _open(self) -> Session:
-        opening = asyncio.get_running_loop().create_task(self._connect())
+        opening = asyncio.get_running_loop().create_task(self._connect(), context=contextvars.Context())
         self._opening.add(opening)
         try:
             await asyncio.wait([opening])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -124,7 +125,8 @@ class PostgresStore:
 
         To interrupt the driver would cost the connection, and another one to tell the server.
         """
-        task = asyncio.get_running_loop().create_task(self._with_session(work))
+        # In an empty context: asked for by the code of a run, it is still no part of that run.
+        task = asyncio.get_running_loop().create_task(self._with_session(work), context=contextvars.Context())
         self._running.add(task)
         task.add_done_callback(self._forget)
         return await asyncio.shield(task)

@@ -10,6 +10,7 @@ Deciding what may happen is not done here: declarations go to `define`, question
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import os
 import signal
@@ -83,6 +84,7 @@ class App:
         self._client = Client(self._door())
         self._opening: Opening[Opened] = Opening(self._open_engine, lambda opened: opened.close())
         self._workers: list[Worker] = []
+        self._closing: asyncio.Task[None] | None = None
 
     # Declare
 
@@ -257,11 +259,12 @@ class App:
 
     async def aclose(self) -> None:
         """Stop what runs here and close the database. The App cannot be used afterwards; closing twice is harmless."""
-        if self._opening.is_closed:
-            return
-        self._opening.check_owner()
-        self._opening.is_closed = True
-        await self._release()
+        if self._closing is None:
+            self._opening.check_owner()
+            self._opening.is_closed = True
+            # A task of its own and shielded: whoever closes may be cancelled, and the rest is closed all the same.
+            self._closing = asyncio.get_running_loop().create_task(self._release(), context=contextvars.Context())
+        await asyncio.shield(self._closing)
 
     # Behind them
 
@@ -278,9 +281,10 @@ class App:
 
     async def _release(self) -> None:
         """Stop the workers, close the engine, and forget the loop it belonged to."""
-        for worker in tuple(self._workers):
-            await self._stop(worker)
-        await self._opening.release()
+        try:
+            await asyncio.gather(*map(self._stop, tuple(self._workers)))  # together, so that there is one grace
+        finally:
+            await self._opening.release()
 
     async def _stop(self, worker: Worker) -> None:
         if worker in self._workers:

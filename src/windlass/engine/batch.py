@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -72,13 +73,23 @@ class Batcher:
         queue = self._queues[kind]
         queue.entries.append(_Entry(kind, item, future))
         if queue.senders < queue.lane.senders:
-            queue.senders += 1
-            # Starts in the next turn of the loop, so that every caller of this turn joins the batch; in an empty
-            # context, because the caller may be a run and the sender is no part of it.
-            task = loop.create_task(self._send_all(queue), context=contextvars.Context())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(queue)
         return future
+
+    def _begin(self, queue: _Queue) -> None:
+        # Starts in the next turn of the loop, so that every caller of this turn joins the batch; in an empty context,
+        # because the caller may be a run and the sender is no part of it.
+        task = asyncio.get_running_loop().create_task(self._send_all(queue), context=contextvars.Context())
+        queue.senders += 1
+        self._tasks.add(task)
+        task.add_done_callback(functools.partial(self._ended, queue))
+
+    def _ended(self, queue: _Queue, task: asyncio.Task[None]) -> None:
+        """Here and not in the task, which a loop that ends may have cancelled before its first turn."""
+        queue.senders -= 1
+        self._tasks.discard(task)
+        if queue.entries and queue.senders < queue.lane.senders:
+            self._begin(queue)
 
     @property
     def is_busy(self) -> bool:
@@ -90,17 +101,14 @@ class Batcher:
             await asyncio.wait(self._tasks)
 
     async def _send_all(self, queue: _Queue) -> None:
-        try:
-            while queue.entries:
-                cap = queue.lane.cap
-                if len(queue.entries) <= cap:
-                    batch = list(queue.entries)
-                    queue.entries.clear()
-                else:
-                    batch = [queue.entries.popleft() for _ in range(cap)]
-                await self._send(batch)
-        finally:
-            queue.senders -= 1
+        while queue.entries:
+            cap = queue.lane.cap
+            if len(queue.entries) <= cap:
+                batch = list(queue.entries)
+                queue.entries.clear()
+            else:
+                batch = [queue.entries.popleft() for _ in range(cap)]
+            await self._send(batch)
 
     async def _send(self, batch: list[_Entry]) -> None:
         try:
@@ -111,11 +119,9 @@ class Batcher:
             if len(batch) == 1:
                 self._fail(batch, error)
             else:
-                middle = len(batch) // 2
-                await self._send(batch[:middle])
-                await self._send(batch[middle:])
+                await self._send_halves(batch)
         except BaseException as error:
-            self._fail(batch, Unavailable(f"The store stopped before it answered ({type(error).__name__})."))
+            self._fail(batch, _stopped(error))
             raise
         else:
             for entry, outcome in outcomes:
@@ -125,6 +131,15 @@ class Batcher:
                     entry.future.set_exception(outcome)
                 else:
                     entry.future.set_result(outcome)
+
+    async def _send_halves(self, batch: list[_Entry]) -> None:
+        middle = len(batch) // 2
+        try:
+            await self._send(batch[:middle])
+        except BaseException as error:
+            self._fail(batch[middle:], _stopped(error))
+            raise
+        await self._send(batch[middle:])
 
     async def _write(self, batch: list[_Entry]) -> list[tuple[_Entry, Any]]:
         by_kind: dict[str, list[_Entry]] = {}
@@ -150,3 +165,7 @@ class Batcher:
             self._kinds[entry.kind].after_failure([entry.item])
             if not entry.future.done():
                 entry.future.set_exception(error)
+
+
+def _stopped(error: BaseException) -> Unavailable:
+    return Unavailable(f"The store stopped before it answered ({type(error).__name__}).")

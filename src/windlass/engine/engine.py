@@ -77,11 +77,15 @@ class Engine:
             raise
 
     async def close(self) -> None:
-        await self.parts.batcher.drain()
-        while self.parts.background:
-            await asyncio.wait(self.parts.background)
-        await self.parts.hub.close()
-        await self.parts.store.close()
+        try:
+            await self.parts.batcher.drain()
+            while self.parts.background:
+                await asyncio.wait(self.parts.background)
+        finally:
+            try:
+                await self.parts.hub.close()
+            finally:
+                await self.parts.store.close()
 
 
 class EngineRuns:

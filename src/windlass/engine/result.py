@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections.abc import Iterable
 
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
-from windlass.errors import NotFound
+from windlass.errors import NotFound, Unavailable
 from windlass.model.commands import Outcome
 from windlass.model.run import RunId, RunStatus
 from windlass.model.time import Duration
@@ -41,9 +42,19 @@ class Results:
         future = self._asked.get((namespace, run_id))
         if future is None:
             future = self._asked[namespace, run_id] = loop.create_future()
-        if self._reader is None or self._reader.done():
-            self._reader = loop.create_task(self._read_all(), context=contextvars.Context())
+        if self._reader is None:
+            self._begin()
         return await asyncio.shield(future)
+
+    def _begin(self) -> None:
+        self._reader = asyncio.get_running_loop().create_task(self._read_all(), context=contextvars.Context())
+        self._reader.add_done_callback(self._ended)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        """Here and not in the task, which a loop that ends may have cancelled before its first turn."""
+        self._reader = None
+        if self._asked:
+            self._begin()
 
     async def _read_all(self) -> None:
         while self._asked:
@@ -51,11 +62,11 @@ class Results:
             try:
                 found = await self._read(asked)
             except Exception as error:
-                for future in asked.values():
-                    if not future.done():
-                        future.set_exception(error)
-                        future.exception()  # a waiter that gave up must not make the loop complain
+                _fail(asked.values(), error)
                 continue
+            except BaseException as error:
+                _fail(asked.values(), Unavailable(f"The store stopped before it answered ({type(error).__name__})."))
+                raise
             for key, future in asked.items():
                 if not future.done():
                     future.set_result(found.get(key))
@@ -74,3 +85,10 @@ class Results:
         store, clock = self._parts.store, self._parts.clock
         # Whoever waits for a result waits anyway: a database that is restarted meanwhile is no reason to give up.
         return await until_answered(clock, lambda: store.read("outcomes", read, single=True))
+
+
+def _fail(futures: Iterable[asyncio.Future[Outcome | None]], error: Exception) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
+            future.exception()  # a waiter that gave up must not make the loop complain

@@ -64,8 +64,7 @@ class PostgresListener:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
         if self._session is not None:
             self._session.terminate()
 

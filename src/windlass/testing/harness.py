@@ -128,7 +128,7 @@ class Harness:
 
     async def steps(self, handle: Handle[Any]) -> tuple[Step, ...]:
         """Every attempt of every step of a run."""
-        return await self.opened.runs.list_steps("default", RunId(handle.id))
+        return await self.opened.runs.list_steps(self.app._namespace, RunId(handle.id))
 
     async def _busy(self) -> str:
         parts = self.opened.engine.parts
@@ -152,10 +152,10 @@ class Harness:
     async def _look(self) -> tuple[list[Run], int | None]:
         """A run that is claimed, if there is one, and how long until the next one is due."""
         served = self.app._registry.served(self._queues)
-        claimed = ListRuns(namespace="default", status=RunStatus.RUNNING, limit=1)
+        claimed = ListRuns(namespace=self.app._namespace, status=RunStatus.RUNNING, limit=1)
 
         async def look(tx: Tx) -> tuple[list[Run], Instant | None, Instant]:
-            due_at = await tx.runs.next_due(namespace="default", served=served)
+            due_at = await tx.runs.next_due(namespace=self.app._namespace, served=served)
             return await tx.runs.list(claimed), due_at, await tx.now()
 
         running, due_at, now = await self.opened.engine.parts.store.read("next_due", look)

@@ -10,7 +10,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, NoReturn
 
 from windlass.api.service import Work
 from windlass.codec import Codec
@@ -179,7 +179,11 @@ class Worker:
                 continue
             pause, self._claiming = FIRST_PAUSE, None
             for run in claimed:
-                self._begin(run)
+                try:
+                    self._begin(run)
+                except Exception:
+                    LOGGER.exception("Run %s is given back: an error of the worker itself", run.run_id)
+                    self._spawn(self._give_back(run, delay_for=LATER))
 
     def _declared(self) -> None:
         """Another workflow can be served: ask for it too, now."""
@@ -259,7 +263,11 @@ class Worker:
         self._executions.add(execution)
         self._watch_loop()
         execution.ending.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)
-        execution.begin(definition.function(RunContext(execution), *arguments))
+        try:
+            coroutine = definition.function(RunContext(execution), *arguments)
+        except Exception as error:  # a decorator that takes other arguments than it shows: the workflow's own failure
+            coroutine = _raise(error)
+        execution.begin(coroutine)
 
     def _arguments(self, run: ClaimedRun, definition: WorkflowDefinition) -> tuple[Any, ...]:
         codec, types = self._host.codec, definition.argument_types
@@ -355,6 +363,10 @@ class Worker:
 
 def _is_done(body: Body) -> bool:
     return body.work is None or body.work.done()
+
+
+async def _raise(error: Exception) -> NoReturn:
+    raise error
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

@@ -65,8 +65,10 @@ class SqliteStore:
         if thread is None or self._is_killed:
             return
         self._check_process()
-        await thread.submit(lambda: self._database.close())
-        thread.stop()
+        try:
+            await thread.submit(lambda: self._database.close())
+        finally:
+            thread.stop()
 
     async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
         """Run fn in one transaction, whole, on the writer thread: it may await nothing but `tx`."""

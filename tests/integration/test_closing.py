@@ -40,6 +40,7 @@ async def test_a_sender_that_is_cancelled_leaves_nobody_without_an_answer(harnes
 
     assert [answer for answer in started if not hasattr(answer, "id") and not isinstance(answer, Unavailable)] == []
     assert await later.result() == 99
+    await harness.idle()
 
 
 async def test_a_reader_that_is_cancelled_leaves_nobody_without_an_answer(harness: Harness) -> None:

@@ -25,6 +25,7 @@ from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.rules.runs import TRANSITIONS
 from windlass.settings import Settings
+from windlass.store.base import Tx
 from windlass.store.migrate import SCHEMA
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
@@ -195,10 +196,21 @@ async def check_all_logs(harness: Harness) -> None:
     while True:
         page = await harness.opened.runs.list_runs(ListRuns(namespace="default", before=before, limit=500))
         for run in page.runs:
-            check_log(run, await log_of(harness, run.id))
+            check_log(*await _run_and_log(harness, run.id))
         if page.next is None:
             return
         before = page.next
+
+
+async def _run_and_log(harness: Harness, run_id: RunId) -> tuple[Run, tuple[LogEntry, ...]]:
+    """Both as of one moment: the run may still be at work."""
+
+    async def look(tx: Tx) -> tuple[Run, tuple[LogEntry, ...]]:
+        run = await tx.runs.load("default", id=run_id)
+        assert run is not None
+        return run, tuple(await tx.log.of_subject("default", kind="run", id=run_id))
+
+    return await harness.opened.engine.parts.store.read("run_and_log", look)
 
 
 def check_log(run: Run, log: tuple[LogEntry, ...]) -> None:

@@ -15,6 +15,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
 
 REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
+FIGURES = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
@@ -35,6 +36,20 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> list[str]:
+    """Lines for the end of the test run: what was tried, each number with its denominator."""
+    return request.config.stash.setdefault(FIGURES, [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    lines = config.stash.get(FIGURES, [])
+    if lines:
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -24,7 +24,9 @@ from windlass.rules.limits import check_visibility
 FILE = "windlass.toml"
 PREFIX = "WINDLASS_"
 DEFAULT_URL = "windlass.db"
-FOR_TESTS = frozenset({"WINDLASS_REQUIRE_ALL", "WINDLASS_POSTGRES_BINARIES"})  # read by the test suite, not by us
+FOR_TESTS = frozenset(
+    {"WINDLASS_REQUIRE_ALL", "WINDLASS_POSTGRES_BINARIES", "WINDLASS_TEST_SCALE"}
+)  # read by the test suite, not by us
 
 log = logging.getLogger("windlass.settings")
 

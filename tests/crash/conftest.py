@@ -1,4 +1,4 @@
-"""What crash tests stand on: places on both databases, and figures that are printed with their denominators."""
+"""What crash tests stand on: places on both databases."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from windlass.testing.postgres import PostgresServer
 
 # Killing a process loses no page of a file, so a file in memory is as good as one on disk, and much faster.
 MEMORY = Path("/dev/shm")
-
-FIGURES = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -43,17 +41,3 @@ def postgresql(postgres_server: PostgresServer, crash_folder: Path) -> Iterator[
 def places(request: pytest.FixtureRequest) -> Places:
     found: Places = request.getfixturevalue(request.param)
     return found
-
-
-@pytest.fixture
-def figures(request: pytest.FixtureRequest) -> list[str]:
-    """Lines for the end of the test run."""
-    return request.config.stash.setdefault(FIGURES, [])
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    lines = config.stash.get(FIGURES, [])
-    if lines:
-        terminalreporter.section("crash figures")
-        for line in lines:
-            terminalreporter.write_line(line)

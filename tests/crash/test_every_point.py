@@ -8,12 +8,13 @@ import pytest
 
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS
+from tests.scale import SCALE
 from windlass.testing.crashes import Case, Scenario, play
 from windlass.testing.faults import Point
 from windlass.testing.journal import Event
 from windlass.testing.journalled_work import CLAIM_LOST
 
-PAIRS = 50  # on each database
+PAIRS = 50 * SCALE  # on each database
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
 

@@ -206,6 +206,7 @@ class App:
             slots=slots,
             visibility_for=self._settings.visibility_for,
             poll_for=self._settings.poll_for,
+            probe_for=self._settings.probe_for,
             classify=self._classify,
         )
         await worker.start()

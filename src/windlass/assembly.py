@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from windlass.api.service import Runs, Work
+from windlass.api.service import Admin, Runs, Work
+from windlass.engine.checkup import EngineAdmin
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
+from windlass.errors import StoreRefused
 from windlass.notify.local import Elsewhere, Hub
 from windlass.notify.postgres import PostgresListener
 from windlass.notify.sqlite import FileWatch
@@ -17,6 +21,7 @@ from windlass.runtime import Clock, Ids, Rng, SystemClock
 from windlass.settings import Settings, parse_url
 from windlass.store.base import Hooks, Store
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.reader import SqliteReader
 from windlass.store.sqlite.store import SqliteStore
 from windlass.store.version import newest, read_postgres, read_sqlite
 
@@ -28,6 +33,7 @@ class Opened:
         self.engine = engine
         self.runs: Runs = engine.runs
         self.work: Work = engine.work
+        self.admin: Admin = engine.admin
         self.ids: Ids = engine.parts.ids
 
     async def close(self) -> None:
@@ -78,3 +84,25 @@ async def read_schema_version(url: str) -> SchemaVersion:
     if location.kind == "postgresql":
         return SchemaVersion(found=await read_postgres(location.target), known=newest("postgres"))
     return SchemaVersion(found=await asyncio.to_thread(read_sqlite, location.target), known=newest("sqlite"))
+
+
+@asynccontextmanager
+async def open_admin(url: str, version: SchemaVersion, *, clock: Clock) -> AsyncIterator[Admin]:
+    """Open a database only to look at it: nothing is created, migrated or written. Raises StoreRefused."""
+    location = parse_url(url)
+    if location.kind == "sqlite":
+        reader = SqliteReader(location.target, clock=clock)
+        reader.open()
+        try:
+            yield EngineAdmin(reader, clock=clock, is_current=not version.is_behind)
+        finally:
+            reader.close()
+        return
+    if version.is_behind:
+        raise StoreRefused(f"{location.shown} has schema {version.found}, and opening it would migrate it.")
+    store = PostgresStore(location.target, clock=None if isinstance(clock, SystemClock) else clock)
+    await store.open()
+    try:
+        yield EngineAdmin(store, clock=clock)
+    finally:
+        await store.close()

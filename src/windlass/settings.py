@@ -38,6 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     visibility_for: Duration = Duration(300 * SECOND)  # how long a claim lasts without a commit
     poll_for: Duration = Duration(5 * SECOND)  # the longest anyone waits without looking again
     grace_for: Duration = Duration(30 * SECOND)  # how long a stopping worker waits for its bodies
+    probe_for: Duration = Duration(SECOND)  # how often to look for dead workers; 0: never
     max_recoveries: int = 10  # crashes in a row before a run fails as crash_loop
     keys_expire_for: Duration | None = None  # start keys are kept for ever unless this is set
 
@@ -242,6 +243,7 @@ OPTIONS = (
     _Option("visibility_for", "worker.visibility_timeout_secs", _visibility),
     _Option("poll_for", "worker.poll_interval_secs", _seconds(Duration(SECOND // 100), HOUR)),
     _Option("grace_for", "worker.grace_secs", _seconds(Duration(0), DAY)),
+    _Option("probe_for", "worker.probe_interval_secs", _seconds(Duration(0), HOUR)),
     _Option("max_recoveries", "worker.max_recoveries", _whole(0, 1_000)),
     _Option("keys_expire_for", "keys.expire_after_secs", _seconds(SECOND, Duration(3_650 * DAY))),
 )

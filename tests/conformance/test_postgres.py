@@ -14,6 +14,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
+    DeathConformance,
     FencingConformance,
     FinishingConformance,
     LogConformance,
@@ -103,6 +104,9 @@ class TestLog(LogConformance): ...
 
 
 class TestWorkers(WorkerConformance): ...
+
+
+class TestDeaths(DeathConformance): ...
 
 
 class TestFencing(FencingConformance):

@@ -13,6 +13,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
+    DeathConformance,
     FencingConformance,
     FinishingConformance,
     LogConformance,
@@ -62,6 +63,9 @@ class TestLog(LogConformance): ...
 
 
 class TestWorkers(WorkerConformance): ...
+
+
+class TestDeaths(DeathConformance): ...
 
 
 class TestFencing(FencingConformance): ...

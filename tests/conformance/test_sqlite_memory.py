@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from windlass.model.commands import ProbeWorkers
 from windlass.store.base import Store
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
@@ -21,6 +22,8 @@ from windlass.testing.conformance import (
     WaitConformance,
     WorkerConformance,
 )
+from windlass.testing.conformance.given import NAMESPACE, OTHER_WORKER, SERVED, WORKER, engine_on
+from windlass.testing.conformance.workers import registering
 
 
 @pytest.fixture
@@ -58,6 +61,18 @@ class TestLog(LogConformance): ...
 
 
 class TestWorkers(WorkerConformance): ...
+
+
+async def test_there_is_no_lock_and_so_nobody_to_look_for(store: Store, clock: FakeClock) -> None:
+    engine = engine_on(store, clock)
+
+    assert await engine.work.register_worker(registering(WORKER)) is None
+    assert await engine.work.register_worker(registering(OTHER_WORKER)) is None
+
+    probed = await engine.work.probe_workers(
+        ProbeWorkers(namespace=NAMESPACE, worker=WORKER, served=SERVED, everyone=True)
+    )
+    assert (probed.is_registered, probed.dead) == (True, ())
 
 
 class TestFencing(FencingConformance): ...

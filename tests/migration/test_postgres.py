@@ -87,7 +87,7 @@ async def test_a_schema_of_another_application_is_refused(postgres_url: str, tab
 async def test_a_migration_that_fails_leaves_nothing(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass.store import migrate
 
-    broken = (*migrations("postgres"), migrate.Migration(2, "create table extra (id text); nonsense;"))
+    broken = (*migrations("postgres"), migrate.Migration(99, "create table extra (id text); nonsense;"))
     monkeypatch.setattr(migrate, "migrations", lambda dialect: broken)
 
     with pytest.raises(StoreRefused, match="syntax error"):

@@ -139,7 +139,7 @@ def test_a_text_file_is_refused(path: Path, content: str) -> None:
 def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass.store import migrate
 
-    broken = (*migrations("sqlite"), migrate.Migration(2, "create table extra (id text); nonsense;"))
+    broken = (*migrations("sqlite"), migrate.Migration(99, "create table extra (id text); nonsense;"))
     monkeypatch.setattr(migrate, "migrations", lambda dialect: broken)
     database = apsw.Connection(str(path))
 
@@ -154,13 +154,13 @@ def test_an_older_schema_is_brought_up_to_date(path: Path, monkeypatch: pytest.M
     from windlass.store import migrate
 
     open_and_close(path)
-    more = (*migrations("sqlite"), migrate.Migration(2, "create table extra (id text);"))
+    more = (*migrations("sqlite"), migrate.Migration(99, "create table extra (id text);"))
     monkeypatch.setattr(migrate, "migrations", lambda dialect: more)
 
     open_and_close(path)
 
     database = apsw.Connection(str(path))
-    assert database.execute("select value from meta where key = 'schema_version'").fetchall() == [("2",)]
+    assert database.execute("select value from meta where key = 'schema_version'").fetchall() == [(str(len(more)),)]
     assert database.execute("select count(*) from extra").fetchall() == [(0,)]
     database.close()
 

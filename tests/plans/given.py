@@ -4,6 +4,7 @@ run_f…   finished                                   20,000
 run_l…   due in the far future, five priorities      5,000
 run_o…   due now, but of a workflow others serve     5,000
 run_h…   held by twenty workers                        100
+wrk_s…   workers that have stopped                   1,000
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from windlass.testing.conformance.workers import beating, registering
 
 NAMESPACE = given.NAMESPACE
 FAR = 9_000_000_000_000_000  # the year 2255
+WORKING = 20  # workers
 NUMBER = 1_000_000  # ids have as many digits in a small database as in a large one
 
 
@@ -33,6 +35,7 @@ class Size(NamedTuple):
     finished: int
     later: int
     others: int
+    stopped: int
     held: int = 100
 
     @property
@@ -40,13 +43,14 @@ class Size(NamedTuple):
         return {"f": self.finished, "l": self.later, "o": self.others, "h": self.held}
 
 
-SMALL = Size(finished=1_000, later=250, others=250)
-LARGE = Size(finished=20_000, later=5_000, others=5_000)
+SMALL = Size(finished=1_000, later=250, others=250, stopped=50)
+LARGE = Size(finished=20_000, later=5_000, others=5_000, stopped=1_000)
 
 
 class Dialect(NamedTuple):
     series: str
     empty_blob: str
+    empty_list: str  # in JSON
 
 
 def fill(dialect: Dialect, size: Size) -> Iterator[str]:
@@ -76,6 +80,12 @@ def fill(dialect: Dialect, size: Size) -> Iterator[str]:
                 f" select '{NAMESPACE}', id, '{key}', {attempt}, 'step', '{status}', 1, 0, {dialect.empty_blob}"
                 f" from {source}"
             )
+    for letter, count, stopped_at in (("s", size.stopped, "2"), ("", WORKING, "null")):
+        yield (
+            "insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, stopped_at, lock_kind)"
+            f" select '{NAMESPACE}', 'wrk_{letter}' || (i - 1), 'here', i, {dialect.empty_list}, 5, 1, i, {stopped_at},"
+            f" 'file' from {dialect.series.format(count=count)}"
+        )
 
 
 def move_on() -> Iterator[str]:
@@ -85,7 +95,7 @@ def move_on() -> Iterator[str]:
     yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 5 - 2 where id like 'run_l%'"
     yield "update runs set name = 'refund' where id like 'run_o%'"
     yield (
-        f"update runs set status = 'running', available_at = {FAR}, worker = 'wrk_' || ({number} % 20), poll = 1"
+        f"update runs set status = 'running', available_at = {FAR}, worker = 'wrk_' || ({number} % {WORKING}), poll = 1"
         " where id like 'run_h%'"
     )
 
@@ -142,7 +152,8 @@ def settling(tx: Tx) -> Awaitable[None]:
 
 
 RUN, PAYLOAD, STEP, KEY = "runs_pkey", "payloads_pkey", "steps_pkey", "keys_pkey"
-LOG, CLAIM, HOLDER, WORKERS = "log_subject", "runs_claim", "runs_worker", "workers_pkey"
+LOG, CLAIM, HOLDER = "log_subject", "runs_claim", "runs_worker"
+WORKERS, OPEN = "workers_pkey", "workers_open"
 
 # By which columns an index must be entered: by fewer, it would be a walk through the namespace.
 ENTERED_BY = {
@@ -152,8 +163,9 @@ ENTERED_BY = {
     KEY: ("namespace", "key"),
     LOG: ("namespace", "subject_kind", "subject_id"),
     CLAIM: ("namespace", "queue", "name", "version"),
-    HOLDER: ("namespace", "worker", "poll"),
+    HOLDER: ("namespace", "worker"),
     WORKERS: ("namespace", "id"),
+    OPEN: ("namespace",),  # it holds nobody who has stopped
 }
 
 
@@ -228,11 +240,13 @@ HOT = {
     "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)])),
     "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
-    "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS),
-    "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS),
+    "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS, OPEN),
+    "probed_workers": hot(lambda tx: tx.workers.probed(NAMESPACE), OPEN, HOLDER),
+    "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
+    "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS, OPEN),
 }
 
 # Query: why it needs no guard.
 COLD = {
-    "live_workers": "reads a row for each worker of a namespace, asked for by people",
+    "live_workers": "reads a row for each worker that has not stopped, asked for by people",
 }

@@ -25,7 +25,7 @@ from windlass.testing.postgres import PostgresServer
 T = TypeVar("T")
 Plan = dict[str, Any]
 
-POSTGRES = Dialect(series="generate_series(1, {count}) as g (i)", empty_blob="''::bytea")
+POSTGRES = Dialect(series="generate_series(1, {count}) as g (i)", empty_blob="''::bytea", empty_list="'[]'::bytea")
 TABLES = ("runs", "payloads", "steps", "keys", "log")
 
 

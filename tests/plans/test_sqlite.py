@@ -40,6 +40,7 @@ from windlass.testing.clock import START_AT
 SQLITE = Dialect(
     series="(with recursive g (i) as (select 1 union all select i + 1 from g where i < {count}) select i from g)",
     empty_blob="x''",
+    empty_list="x'5b5d'",
 )
 MOMENTS = ("never", "empty", "pending", "full")
 

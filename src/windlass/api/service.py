@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
+from windlass.model.checkup import Checkup
 from windlass.model.commands import (
     BeginStep,
     Claim,
@@ -19,17 +20,20 @@ from windlass.model.commands import (
     Heartbeat,
     HoldRun,
     Outcome,
+    Probed,
+    ProbeWorkers,
     RegisterWorker,
     Started,
     StartRun,
     Suspend,
     Suspended,
 )
+from windlass.model.explanation import Explanation
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import Worker
+from windlass.model.worker import LockKind, Worker
 
 
 class Runs(Protocol):
@@ -57,6 +61,10 @@ class Runs(Protocol):
 
     async def read_log(self, namespace: str, run_id: RunId) -> tuple[LogEntry, ...]: ...
 
+    async def explain_run(self, namespace: str, run_id: RunId) -> Explanation:
+        """Why it is not running, or who executes it: what it waits for, since when, and what it would take."""
+        ...
+
     async def resume_run(self, namespace: str, run_id: RunId) -> RunView:
         """Let a paused run go on. Raises WrongState if it is not paused."""
         ...
@@ -69,13 +77,19 @@ class Runs(Protocol):
 class Work(Protocol):
     """For those who execute runs. Every method that takes a token raises ClaimLost when the token is old."""
 
-    async def register_worker(self, command: RegisterWorker) -> None: ...
+    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+        """Enter a worker, with a lock that tells its death where there can be one. Answers with its kind."""
+        ...
 
     async def heartbeat(self, command: Heartbeat) -> None:
         """Say that the worker lives. Touches its own row only."""
         ...
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None: ...
+
+    async def probe_workers(self, command: ProbeWorkers) -> Probed:
+        """Look for dead workers, and make what they held claimable again."""
+        ...
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         """Claim due runs, the most urgent first; wait for some if there are none."""
@@ -99,4 +113,12 @@ class Work(Protocol):
 
     async def renew_claim(self, claim: Claim) -> None:
         """Move the end of the claim to now + visibility; it never moves back."""
+        ...
+
+
+class Admin(Protocol):
+    """For those who look after the database."""
+
+    async def check_up(self) -> Checkup:
+        """Look whether the database is in order. Reads whole tables, and changes nothing."""
         ...

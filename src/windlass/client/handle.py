@@ -16,11 +16,10 @@ from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import NotAllowed, NotFound, ReplayMismatch, ResultTimeout, RunFailed, WrongState
 from windlass.model.commands import Outcome
 from windlass.model.duration import to_duration
+from windlass.model.explanation import UNSERVED, Situation
 from windlass.model.failure import Failure
 from windlass.model.run import RunId, RunStatus
-from windlass.model.time import SECOND, Duration, Instant
-from windlass.model.worker import Served
-from windlass.rules.workers import can_take
+from windlass.model.time import SECOND, Duration
 from windlass.runtime import Clock
 
 R = TypeVar("R")
@@ -93,6 +92,14 @@ class Handle(Generic[R]):
         runs, run_id = await self._reach()
         return (await runs.get_run(self._door.namespace, run_id)).run.status
 
+    async def explain(self) -> str:
+        """Why the run is not running, or who executes it, in one paragraph; the same that `windlass explain` says.
+
+        For people. What it waits for, since when, who holds it, and what it would take.
+        """
+        runs, run_id = await self._reach()
+        return str(await runs.explain_run(self._door.namespace, run_id))
+
     async def resume(self) -> None:
         """Let a paused run go on. Raises WrongState if it is not paused."""
         runs, run_id = await self._reach()
@@ -139,19 +146,18 @@ class Handle(Generic[R]):
         )
 
     async def _warn_if_unserved(self, runs: Runs, run_id: RunId) -> None:
-        run = (await runs.get_run(self._door.namespace, run_id)).run
-        if run.status is not RunStatus.PENDING:
+        found = await runs.explain_run(self._door.namespace, run_id)
+        if found.status is not RunStatus.PENDING or found.code not in UNSERVED:
             return
-        wanted = Served(run.queue, run.name, run.version)
-        now = Instant(self._door.clock.now())
-        if any(can_take(worker, wanted, now=now) for worker in await runs.list_workers(run.namespace)):
+        if found.code is not Situation.NO_WORKER:  # there are some, where this run does not look for them
+            log.warning("%s", found)
             return
         log.warning(
             'Run %s (%r) is pending and no live worker runs %r. Start one: %s, or "async with app.worker():".',
             run_id,
-            run.name,
-            run.name,
-            self._door.worker_command(run.name),
+            found.name,
+            found.name,
+            self._door.worker_command(found.name),
         )
 
 

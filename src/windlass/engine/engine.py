@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from windlass.engine import claim, park, release, resume, start
+from windlass.engine import claim, death, explain, park, release, resume, start
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
+from windlass.engine.checkup import EngineAdmin
 from windlass.engine.finish import FinishRuns
 from windlass.engine.offers import Offers
 from windlass.engine.parts import EngineSettings, Parts
@@ -26,17 +27,20 @@ from windlass.model.commands import (
     Heartbeat,
     HoldRun,
     Outcome,
+    Probed,
+    ProbeWorkers,
     RegisterWorker,
     Started,
     StartRun,
     Suspend,
     Suspended,
 )
+from windlass.model.explanation import Explanation
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import Worker
+from windlass.model.worker import LockKind, Worker
 from windlass.notify.local import Hub
 from windlass.runtime import Clock, Ids, Rng
 from windlass.store.base import Store, Tx
@@ -67,6 +71,7 @@ class Engine:
         kinds["finish_runs"] = FinishRuns(hub)
         self.runs = EngineRuns(self.parts)
         self.work = EngineWork(self.parts)
+        self.admin = EngineAdmin(store, clock=clock)
 
     async def open(self) -> None:
         await self.parts.store.open()
@@ -130,6 +135,9 @@ class EngineRuns:
     async def read_log(self, namespace: str, run_id: RunId) -> tuple[LogEntry, ...]:
         return tuple(await self._read("read_log", lambda tx: tx.log.of_subject(namespace, kind="run", id=run_id)))
 
+    async def explain_run(self, namespace: str, run_id: RunId) -> Explanation:
+        return await explain.explain_run(self._parts, namespace, run_id)
+
     async def resume_run(self, namespace: str, run_id: RunId) -> RunView:
         await resume.resume_run(self._parts, namespace, run_id)
         return await self.get_run(namespace, run_id)
@@ -148,15 +156,18 @@ class EngineWork:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    async def register_worker(self, command: RegisterWorker) -> None:
-        await self._parts.run_tx("register_worker", lambda tx: tx.workers.register(command))
+    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+        return await death.register_worker(self._parts, command)
 
     async def heartbeat(self, command: Heartbeat) -> None:
         if not await self._parts.run_tx("heartbeat", lambda tx: tx.workers.heartbeat(command), single=True):
             raise NotFound("worker", command.id)
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
-        await self._parts.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
+        await death.deregister_worker(self._parts, namespace, id)
+
+    async def probe_workers(self, command: ProbeWorkers) -> Probed:
+        return await death.probe_workers(self._parts, command)
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         return await claim.claim_runs(self._parts, command)

@@ -13,7 +13,7 @@ from windlass.model.retry import RetryPolicy
 from windlass.model.run import RunId, RunStatus, WorkerId
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import Served
+from windlass.model.worker import LockKind, Served
 
 
 class StartRun(Struct, frozen=True, kw_only=True):
@@ -41,6 +41,21 @@ class RegisterWorker(Struct, frozen=True, kw_only=True):
     pid: int
     served: tuple[Served, ...]
     slots: int
+    lock: LockKind | None = None  # set by the engine, which takes it
+
+
+class ProbeWorkers(Struct, frozen=True, kw_only=True):
+    """Look whether workers that hold claims in these lanes are dead; with `everyone`, whether any worker is."""
+
+    namespace: str
+    worker: WorkerId
+    served: tuple[Served, ...]
+    everyone: bool = False
+
+
+class Probed(Struct, frozen=True, kw_only=True):
+    is_registered: bool  # false: the worker that asks was itself taken for dead
+    dead: tuple[WorkerId, ...]
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True):

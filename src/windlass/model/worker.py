@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from windlass.model.run import WorkerId
 from windlass.model.time import Instant
+
+
+class LockKind(StrEnum):
+    """What ends with a worker, so that others can see that it has ended."""
+
+    FILE = "file"  # an OS lock beside the SQLite file: a free one proves that the process is dead
+    SESSION = "session"  # an advisory lock in PostgreSQL: a free one proves that a session was lost, no more
 
 
 class Served(Struct, frozen=True, order=True):
@@ -31,3 +40,4 @@ class Worker(Struct, frozen=True, kw_only=True):
     started_at: Instant
     seen_at: Instant
     stopped_at: Instant | None = None
+    lock: LockKind | None = None  # none: nothing but its silence tells that it is gone

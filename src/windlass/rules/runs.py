@@ -56,6 +56,12 @@ def release(run: Run, *, now: Instant, delay_for: Duration) -> Run:
     return _unclaimed(run, RunStatus.PENDING, Instant(now + delay_for))
 
 
+def take_from_dead(run: Run, *, now: Instant) -> Run:
+    """Take the claim from a worker that is gone. Nobody gave it back, so this counts as a recovery."""
+    _expect(run, RunStatus.RUNNING)
+    return replace(_unclaimed(run, RunStatus.PENDING, now), recoveries=run.recoveries + 1)
+
+
 def hold(run: Run) -> Run:
     """Give the run to a person."""
     _expect(run, RunStatus.RUNNING)

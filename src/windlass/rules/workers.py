@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Served, Worker
 
@@ -14,3 +16,8 @@ def is_live(worker: Worker, *, now: Instant) -> bool:
 
 def can_take(worker: Worker, wanted: Served, *, now: Instant) -> bool:
     return is_live(worker, now=now) and wanted in worker.served
+
+
+def is_worth_probing(worker: Worker, served: Sequence[Served], *, is_holding: bool) -> bool:
+    """Could its death set free what a worker with these lanes can take?"""
+    return is_holding and worker.lock is not None and not set(served).isdisjoint(worker.served)

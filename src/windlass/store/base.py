@@ -16,7 +16,9 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from windlass.model.run import WorkerId
 from windlass.model.time import Instant
+from windlass.model.worker import LockKind
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
 from windlass.store.queries.runs import RunQueries
@@ -84,6 +86,22 @@ class NoHooks:
     def after_commit(self, name: str) -> None: ...
 
 
+class WorkerLocks(Protocol):
+    """Locks that end with whoever took them, whatever way it ends."""
+
+    async def take(self, worker: WorkerId) -> LockKind | None:
+        """Hold the lock of a worker of ours from now on; none: there can be no such lock here. Taking twice is fine."""
+        ...
+
+    async def seize(self, worker: WorkerId) -> bool:
+        """Take the lock of another's worker, if it is free. Then it is ours until it is released."""
+        ...
+
+    async def release(self, worker: WorkerId, *, for_good: bool) -> None:
+        """Let go of a lock; for good: nobody will ask for it again."""
+        ...
+
+
 class Lane(Struct, frozen=True):
     """Kinds of batches that share a queue: at most `senders` batches in flight, each of at most `cap` rows."""
 
@@ -95,6 +113,9 @@ class Lane(Struct, frozen=True):
 class Store(Protocol):
     lanes: Sequence[Lane]  # how the engine's batcher should send to this store
     hooks: Hooks
+
+    @property
+    def locks(self) -> WorkerLocks: ...
 
     async def open(self) -> None:
         """Connect and migrate. Raises StoreRefused if this database cannot be used."""

@@ -11,7 +11,7 @@ from windlass.model.commands import Outcome
 from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.worker import Served, Worker
+from windlass.model.worker import LockKind, Served, Worker
 
 Row = Sequence[Any]
 
@@ -105,6 +105,9 @@ def log_entry_from_row(row: Row) -> LogEntry:
     )
 
 
+WORKER_COLUMNS = 13
+
+
 def worker_from_row(row: Row) -> Worker:
     return Worker(
         namespace=row[0],
@@ -119,4 +122,5 @@ def worker_from_row(row: Row) -> Worker:
         started_at=row[9],
         seen_at=row[10],
         stopped_at=row[11],
+        lock=None if row[12] is None else LockKind(row[12]),
     )

@@ -10,7 +10,8 @@ import asyncpg
 from windlass.store.catalog import Dialect
 from windlass.store.migrate import check_postgres, check_sqlite, migrations
 from windlass.store.postgres.errors import DriverError, name_of, refuse
-from windlass.store.sqlite.errors import translate
+from windlass.store.sqlite.errors import refuse as refuse_file
+from windlass.store.sqlite.file import close_unchanged, refuse_other_than_files
 
 BUSY_MILLISECONDS = 5_000
 CONNECT_SECONDS = 10.0
@@ -26,16 +27,18 @@ def read_sqlite(path: str) -> int:
     if path == ":memory:" or not os.path.exists(path):
         return 0
     where = f"The database {path}"
+    refuse_other_than_files(path, where=where)
     database: apsw.Connection | None = None
     try:
-        database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        # Not read-only, though nothing is written: SQLite would leave the empty journals behind that it makes to read.
+        database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         database.set_busy_timeout(BUSY_MILLISECONDS)
         return check_sqlite(database, where=where)
     except apsw.Error as error:
-        raise translate(error, where=where) from None
+        raise refuse_file(error, where=where) from None
     finally:
         if database is not None:
-            database.close(True)
+            close_unchanged(database, path=path)
 
 
 async def read_postgres(url: str) -> int:

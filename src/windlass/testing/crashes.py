@@ -29,7 +29,12 @@ from windlass.testing.journal import Event, Journal, read_journal
 from windlass.testing.life import Drive, Life, lost_starts
 
 VISIBILITY = Duration(30 * SECOND)
-SETTINGS = Settings(visibility_for=VISIBILITY, poll_for=Duration(5 * SECOND), grace_for=Duration(6 * SECOND))
+SETTINGS = Settings(
+    visibility_for=VISIBILITY,
+    poll_for=Duration(5 * SECOND),
+    grace_for=Duration(6 * SECOND),
+    probe_for=Duration(0),  # the dead are not noticed: what they held comes back when their claims have run out
+)
 NOTICED_AFTER = SECOND  # between a death and the next process
 HANG_UP_TURNS = 3  # of the loop, for its sockets to be closed: an operating system does that for the dead
 

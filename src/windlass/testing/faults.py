@@ -88,8 +88,9 @@ class Traffic:
 
     def __init__(self, store: Any) -> None:
         self.in_flight = 0
-        for name in ("run_tx", "read"):
-            setattr(store, name, self._counted(getattr(store, name)))
+        for part, names in ((store, ("run_tx", "read")), (store.locks, ("take", "seize", "release"))):
+            for name in names:
+                setattr(part, name, self._counted(getattr(part, name)))
 
     def _counted(self, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def counted(*args: Any, **options: Any) -> Any:

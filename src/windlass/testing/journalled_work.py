@@ -17,12 +17,15 @@ from windlass.model.commands import (
     FinishRun,
     Heartbeat,
     HoldRun,
+    Probed,
+    ProbeWorkers,
     RegisterWorker,
     Suspend,
     Suspended,
 )
 from windlass.model.run import WorkerId
 from windlass.model.time import Duration, Instant
+from windlass.model.worker import LockKind
 from windlass.testing.journal import Event, Journal
 
 T = TypeVar("T")
@@ -47,14 +50,17 @@ class JournalledWork:
     def __init__(self, work: Work, journal: Journal, *, who: str) -> None:
         self._work, self._journal, self._who = work, journal, who
 
-    async def register_worker(self, command: RegisterWorker) -> None:
-        await self._work.register_worker(command)
+    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+        return await self._work.register_worker(command)
 
     async def heartbeat(self, command: Heartbeat) -> None:
         await self._work.heartbeat(command)
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
         await self._work.deregister_worker(namespace, id)
+
+    async def probe_workers(self, command: ProbeWorkers) -> Probed:
+        return await self._work.probe_workers(command)
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         claimed = await self._work.claim_runs(command)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import os
-import socket
 from collections import deque
 from collections.abc import Callable
 from types import CodeType
@@ -16,10 +14,10 @@ from windlass.api.service import Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, NotFound, WindlassError
-from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, Heartbeat, HoldRun, RegisterWorker
+from windlass.errors import InvalidInput, WindlassError
+from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, HoldRun
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.run import RunStatus, WorkerId
+from windlass.model.run import WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
@@ -29,6 +27,7 @@ from windlass.worker.context import RunContext
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Host
+from windlass.worker.presence import Presence
 from windlass.worker.reports import LATER, NO_DELAY
 from windlass.worker.tasks import track_tasks
 from windlass.worker.threads import Threads
@@ -38,7 +37,6 @@ LOGGER = logging.getLogger("windlass.worker")
 
 OBSERVE_AFTER = 20 * MILLISECOND  # a body that ends sooner leaves no trace of having begun
 FEWEST_THREADS = 32  # for sync steps; a worker with more slots has as many threads as slots
-HEARTBEAT_EVERY = 10 * SECOND
 GATHER_FOR = 2 * MILLISECOND  # how long a nearly full worker waits for more free slots before it claims
 FIRST_PAUSE, LONGEST_PAUSE = 100 * MILLISECOND, 5 * SECOND  # between tries while the store does not answer
 
@@ -57,6 +55,7 @@ class Worker:
         slots: int,
         visibility_for: Duration,
         poll_for: Duration,
+        probe_for: Duration,
         classify: Classify | None = None,
     ) -> None:
         self.id = WorkerId(ids.worker())
@@ -66,7 +65,6 @@ class Worker:
         self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
         self._has_news = False
         self._executions: set[Execution] = set()
-        self._completed = self._failed = 0
         self._observed: deque[tuple[int, Callable[[Body], None], Body]] = deque()
         self._is_observing = False
         self._slot_freed = asyncio.Event()
@@ -89,27 +87,24 @@ class Worker:
             threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
         )
 
+        self._presence = Presence(
+            host=self._host,
+            id=self.id,
+            slots=slots,
+            probe_for=probe_for,
+            served=self._served,
+            executions=self._executions,
+        )
+
     async def start(self) -> None:
-        await self._register()
+        await self._presence.enter()
         loop = asyncio.get_running_loop()
         self._restore = track_tasks(loop)
         self._watch = LoopWatch(SystemClock(), self._codes)  # whether the loop is blocked is a matter of real time
         self._watch.start()
         self._host.registry.listeners.append(self._declared)
-        for duty in (self._poll(), self._keep_heartbeat()):
+        for duty in (self._poll(), self._presence.keep_heartbeat(), self._presence.keep_watch()):
             self._tasks.append(loop.create_task(duty, context=self._host.context))
-
-    async def _register(self) -> None:
-        await self._host.work.register_worker(
-            RegisterWorker(
-                namespace=self._host.namespace,
-                id=self.id,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                served=self._served(),
-                slots=self._slots,
-            )
-        )
 
     async def stop(self, *, grace_for: Duration) -> None:
         """Claim nothing new, let bodies end within the grace, give everything else back, and say goodbye."""
@@ -126,7 +121,6 @@ class Worker:
             await self._leave(Duration(rest))
 
     async def _leave(self, wait_for: Duration) -> None:
-        host = self._host
         for execution in tuple(self._executions):
             execution.ending.stop()
         await self._wait_for_executions(wait_for)
@@ -137,10 +131,7 @@ class Worker:
             self._restore()
         if self._watch is not None:
             self._watch.stop()
-        try:
-            await host.work.deregister_worker(host.namespace, self.id)
-        except WindlassError as error:
-            LOGGER.info("Worker %s could not say goodbye: %s", self.id, error)
+        await self._presence.leave()
 
     async def _wait_for_executions(self, wait_for: Duration) -> None:
         if not self._executions:
@@ -163,7 +154,7 @@ class Worker:
             try:
                 if self._has_news:
                     self._has_news = False
-                    await self._register()
+                    await self._presence.enter()
                 self._claiming = asyncio.get_running_loop().create_task(self._claim(), context=self._host.context)
                 claimed = await self._claiming
             except asyncio.CancelledError:
@@ -282,8 +273,7 @@ class Worker:
     def _ended(self, execution: Execution) -> None:
         self._executions.discard(execution)
         self._watch_loop()
-        self._completed += execution.outcome is RunStatus.COMPLETED
-        self._failed += execution.outcome is RunStatus.FAILED
+        self._presence.count(execution.outcome)
         self._slot_freed.set()
 
     def _watch_loop(self) -> None:
@@ -316,25 +306,6 @@ class Worker:
         task = asyncio.get_running_loop().create_task(guarded(), context=self._host.context)
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
-
-    async def _keep_heartbeat(self) -> None:
-        host = self._host
-        while True:
-            await host.clock.sleep(HEARTBEAT_EVERY)
-            try:
-                await host.work.heartbeat(
-                    Heartbeat(
-                        namespace=host.namespace,
-                        id=self.id,
-                        active=len(self._executions),
-                        completed=self._completed,
-                        failed=self._failed,
-                    )
-                )
-            except NotFound:
-                LOGGER.warning("Worker %s is not known to the store any more.", self.id)
-            except WindlassError as error:
-                LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
 
     def _observe(self, note: Callable[[Body], None], body: Body) -> None:
         """One timer for all bodies: a body that is still at work when it fires has its start noted."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 
 from windlass.errors import NotAllowed, StoreRefused
-from windlass.runtime import Clock
+from windlass.runtime import Clock, SystemClock
 from windlass.store.base import Hooks, Lane, NoHooks, Tx
 from windlass.store.catalog import load
 from windlass.store.migrate import SCHEMA, migrate_postgres
 from windlass.store.postgres.connection import PostgresConnection, SingleStatement
 from windlass.store.postgres.errors import DriverError, Repeatable, name_of, refuse, translate
+from windlass.store.postgres.locks import SESSION as LOCK_SESSION
+from windlass.store.postgres.locks import SessionLocks
 from windlass.store.postgres.pool import Pool
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class PostgresStore:
         self._url, self._clock, self._where = url, clock, name_of(url)
         self._catalog = load("postgres", has_injected_clock=clock is not None)
         self._pool: Pool | None = None
+        self.locks = SessionLocks(self._connect_worker, clock=clock or SystemClock(), where=self._where)
         self._running: set[asyncio.Task[Any]] = set()
         self._process = 0
         self._is_killed = False
@@ -90,6 +93,7 @@ class PostgresStore:
         if pool is None or self._is_killed:
             return
         self._check_process()
+        await self.locks.close()
         if self._running:
             await asyncio.wait(self._running, timeout=CLOSE_SECONDS)
         try:
@@ -119,6 +123,7 @@ class PostgresStore:
         self._is_killed = True
         if self._pool is not None:
             self._pool.terminate()
+        self.locks.kill()
 
     async def _whole(self, work: Callable[[Session], Awaitable[T]]) -> T:
         """Go on to the end even if the caller is cancelled, as on SQLite.
@@ -193,6 +198,9 @@ class PostgresStore:
 
     async def _connect(self) -> Session:
         return await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, server_settings=SESSION)
+
+    async def _connect_worker(self) -> Session:
+        return await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, server_settings=LOCK_SESSION)
 
     async def _clean_up(self, pool: Pool, session: Session) -> None:
         try:

@@ -72,6 +72,10 @@ class CheckQueries:
         """What the database finds wrong with its own files."""
         return [row[0] for row in await self._connection.all("damage")]
 
+    async def settings(self) -> dict[str, str]:
+        """How the database describes itself; the names differ from one to the other."""
+        return {row[0]: str(row[1]) for row in await self._connection.all("store_settings")}
+
     async def runs(self) -> list[RunRow]:
         rows = await self._connection.all("every_run")
         return [RunRow(run=run_from_row(row), result_hash=row[RUN_COLUMNS]) for row in rows]

@@ -92,6 +92,13 @@ class RunQueries(RunReads):
         row = await self._connection.first("lock_run", namespace=namespace, id=id)
         return None if row is None else run_from_row(row)
 
+    async def lock_held_by(self, namespace: str, worker: WorkerId) -> list[Run]:
+        """Load what a worker holds, in the order of ids, and keep every other writer away."""
+        return [
+            run_from_row(row)
+            for row in await self._connection.all("lock_runs_of_worker", namespace=namespace, worker=worker)
+        ]
+
     async def save(self, run: Run, *, was: Run) -> bool:
         """Compare-and-set on the token and status it was decided on."""
         changed = await self._connection.run(

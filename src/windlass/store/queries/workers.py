@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from windlass.model.commands import Heartbeat, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.worker import Worker
-from windlass.store.rows import served_to_bytes, worker_from_row
+from windlass.store.rows import WORKER_COLUMNS, served_to_bytes, worker_from_row
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
+
+
+class ProbedWorker(Struct, frozen=True, kw_only=True):
+    worker: Worker
+    is_holding: bool  # any claim
 
 
 class WorkerQueries:
@@ -27,6 +34,7 @@ class WorkerQueries:
             pid=worker.pid,
             served=served_to_bytes(worker.served),
             slots=worker.slots,
+            lock_kind=worker.lock,
         )
 
     async def heartbeat(self, beat: Heartbeat) -> bool:
@@ -41,9 +49,15 @@ class WorkerQueries:
         )
         return changed == 1
 
-    async def stop(self, namespace: str, *, id: WorkerId) -> None:
-        await self._connection.run("stop_worker", namespace=namespace, id=id)
+    async def stop(self, namespace: str, *, id: WorkerId) -> bool:
+        """Note that a worker has gone. False: it is unknown, or had gone before."""
+        return await self._connection.run("stop_worker", namespace=namespace, id=id) == 1
 
     async def live(self, namespace: str) -> list[Worker]:
         """Workers that have not stopped, the most recently seen first."""
         return [worker_from_row(row) for row in await self._connection.all("live_workers", namespace=namespace)]
+
+    async def probed(self, namespace: str) -> list[ProbedWorker]:
+        """Workers that have not stopped, and which of them hold claims."""
+        rows = await self._connection.all("probed_workers", namespace=namespace)
+        return [ProbedWorker(worker=worker_from_row(row), is_holding=bool(row[WORKER_COLUMNS])) for row in rows]

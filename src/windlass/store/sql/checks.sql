@@ -133,6 +133,11 @@ select 'a start key belongs to a run that was started otherwise', k.namespace, k
 -- What the database itself finds wrong with its files. PostgreSQL finds it when it reads them.
 select cast(null as text) as message where 1 = 0;
 
+-- name: store_settings
+-- What the database says about its version and about how durable a commit is.
+select s.name, s.setting as value from pg_catalog.pg_settings s
+ where s.name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums');
+
 -- name: every_run
 -- All runs, by id.
 select {run}, r.result_hash from runs r order by r.namespace, r.id;
@@ -158,5 +163,5 @@ select g.seq, g.namespace, g.subject_kind, g.subject_id, g.from_status, g.to_sta
 -- name: every_worker
 -- All workers, also those that have stopped.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind
   from workers w order by w.namespace, w.id;

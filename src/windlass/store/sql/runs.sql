@@ -74,6 +74,11 @@ select {run} from runs r where r.namespace = :namespace and r.id = :id;
 -- One run, held against every other writer until this transaction ends.
 select {run} from runs r where r.namespace = :namespace and r.id = :id {for_update};
 
+-- name: lock_runs_of_worker
+-- What a worker holds, locked in the order of ids until this transaction ends. Sorted by an expression on purpose: by
+-- the column itself, the planner would rather walk through all runs in their order.
+select {run} from runs r where r.namespace = :namespace and r.worker = :worker order by r.id || '' {for_update};
+
 -- name: save_run
 -- Move a run from the state it was decided on: another token or status means someone was faster.
 update runs

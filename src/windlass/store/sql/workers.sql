@@ -1,9 +1,10 @@
 -- name: register_worker
 -- Enter a worker, or enter it anew because it serves more than before.
-insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at)
-values (:namespace, :id, :host, :pid, :served, :slots, {now}, {now})
+insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, lock_kind)
+values (:namespace, :id, :host, :pid, :served, :slots, {now}, {now}, :lock_kind)
 on conflict (namespace, id) do update
    set host = excluded.host, pid = excluded.pid, served = excluded.served, slots = excluded.slots,
+       lock_kind = excluded.lock_kind,
        active = 0, completed = 0, failed = 0,
        started_at = excluded.started_at, seen_at = excluded.seen_at, stopped_at = null;
 
@@ -22,7 +23,16 @@ update workers
 -- name: live_workers
 -- Workers that have not stopped, the most recently seen first.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind
   from workers w
  where w.namespace = :namespace and w.stopped_at is null
  order by w.seen_at desc, w.id;
+
+-- name: probed_workers
+-- Workers that have not stopped, and whether each of them holds a claim.
+select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind,
+       exists (select 1 from runs r where r.namespace = w.namespace and r.worker = w.id) as holds
+  from workers w
+ where w.namespace = :namespace and w.stopped_at is null
+ order by w.seen_at, w.id;

@@ -17,7 +17,9 @@ from windlass.store.base import Hooks, Lane, NoHooks, Tx
 from windlass.store.catalog import load
 from windlass.store.migrate import check_sqlite, migrate_sqlite
 from windlass.store.sqlite.connection import SqliteConnection
-from windlass.store.sqlite.errors import translate
+from windlass.store.sqlite.errors import refuse, translate
+from windlass.store.sqlite.file import close_unchanged, create_private, refuse_other_than_files
+from windlass.store.sqlite.locks import FileLocks
 from windlass.store.sqlite.thread import Killed, WriterThread
 
 T = TypeVar("T")
@@ -40,6 +42,7 @@ class SqliteStore:
         self.commits = 0  # counted by SQLite itself, so that no commit goes unnamed
         self._path, self._clock, self._busy_for = path, clock, busy_for
         self._where = f"The database {path}"
+        self.locks = FileLocks(None if path == IN_MEMORY else path)
         self._thread: WriterThread | None = None
         self._process = 0
         self._is_killed = False
@@ -65,6 +68,7 @@ class SqliteStore:
         if thread is None or self._is_killed:
             return
         self._check_process()
+        await self.locks.close()
         try:
             await thread.submit(lambda: self._database.close())
         finally:
@@ -85,6 +89,7 @@ class SqliteStore:
     def kill(self) -> None:
         """Play a process that dies here: no commit, no clean-up, no answer, now or later. For crash tests."""
         self._is_killed = True
+        self.locks.kill()
         if self._thread is None:
             return
         if self._thread.is_current:  # called by a hook: the transaction in hand dies with the connection
@@ -110,21 +115,22 @@ class SqliteStore:
 
     def _open(self) -> None:
         if self._path != IN_MEMORY:
-            _create_private(self._path)
+            refuse_other_than_files(self._path, where=self._where)
+            create_private(self._path)
         database: apsw.Connection | None = None
         try:
             database = apsw.Connection(self._path)
             database.set_busy_timeout(self._busy_for // 1_000)
             if database.readonly("main"):
-                raise StoreRefused(f"{self._where} is read-only.")
+                raise apsw.ReadOnlyError
             self._prepare(database)
         except apsw.Error as error:
             if database is not None:
-                database.close(True)
-            raise translate(error, where=self._where) from None
+                close_unchanged(database, path=self._path)
+            raise refuse(error, where=self._where) from None
         except BaseException:
             if database is not None:
-                database.close(True)
+                close_unchanged(database, path=self._path)
             raise
         database.set_commit_hook(self._count_commit)
         self._database = database
@@ -203,7 +209,8 @@ class SqliteStore:
         if self._is_killed:
             return  # the connection goes down as it is
         if self._database.in_transaction:  # SQLite may have rolled back by itself
-            self._database.execute("rollback")
+            with suppress(apsw.Error):  # what made it necessary is what the caller is told
+                self._database.execute("rollback")
 
     def _count_commit(self) -> bool:
         self.commits += 1
@@ -228,12 +235,6 @@ def _drive(name: str, awaitable: Awaitable[T]) -> T:
     if close is not None:
         close()
     raise WindlassError(f"Transaction {name} awaited something other than its tx; that is a bug in it.")
-
-
-def _create_private(path: str) -> None:
-    """Make a new file that only its owner may read; SQLite gives its journals the same mode."""
-    with suppress(OSError):  # it is there, or cannot be: opening it says which
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _switch_to_wal(database: apsw.Connection, *, where: str) -> None:

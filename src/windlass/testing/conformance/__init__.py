@@ -28,6 +28,7 @@ TOPICS = (
     "finishing",
     "log",
     "workers",
+    "deaths",
     "fencing",
     "batches",
 )
@@ -36,6 +37,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "g
 
 from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
 from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
+from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
@@ -54,6 +56,7 @@ SUITES = (
     FinishingConformance,
     LogConformance,
     WorkerConformance,
+    DeathConformance,
     FencingConformance,
     BatchConformance,
 )
@@ -68,6 +71,7 @@ __all__ = [
     "FinishingConformance",
     "LogConformance",
     "WorkerConformance",
+    "DeathConformance",
     "FencingConformance",
     "BatchConformance",
 ]

@@ -3,3 +3,11 @@
 select c.integrity_check as message from pragma_integrity_check as c where c.integrity_check <> 'ok'
 union all
 select 'a row of ' || f."table" || ' refers to nothing in ' || f.parent from pragma_foreign_key_check as f;
+
+-- name: store_settings
+-- Differs: SQLite has pragmas.
+select 'sqlite_version' as name, sqlite_version() as value
+union all
+select 'journal_mode', j.journal_mode from pragma_journal_mode as j
+union all
+select 'synchronous', cast(s.synchronous as text) from pragma_synchronous as s;

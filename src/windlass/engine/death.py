@@ -1,0 +1,104 @@
+"""Notice that a worker is dead, and give back what it held. A free lock tells; silence alone never does.
+
+probe ──► whose death would matter?   one read
+      ──► seize the lock of each      held: it lives · free: it is dead, or its session is lost
+      ──► one transaction             the row of the worker stops, its runs go back under their tokens
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from msgspec.structs import replace
+
+from windlass.engine.again import until_answered
+from windlass.engine.parts import Parts
+from windlass.engine.release import save_run
+from windlass.errors import WindlassError
+from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker
+from windlass.model.run import WorkerId
+from windlass.model.worker import LockKind, Worker
+from windlass.notify.local import queue_topic
+from windlass.rules import runs as run_rules
+from windlass.rules import workers as rules
+from windlass.store.base import Tx
+
+LOGGER = logging.getLogger("windlass.worker")
+
+FOUND = {LockKind.FILE: "is dead", LockKind.SESSION: "has lost its session"}
+
+
+async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | None:
+    """Enter a worker. Its lock comes first: a row that names a lock says that the lock is held."""
+    lock = await until_answered(parts.clock, lambda: parts.store.locks.take(command.id))
+    await parts.run_tx("register_worker", lambda tx: tx.workers.register(replace(command, lock=lock)))
+    return lock
+
+
+async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
+    """Note that a worker has gone. Its lock goes last: what is free before the row says so looks like a death."""
+    try:
+        await parts.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
+    finally:
+        await parts.store.locks.release(id, for_good=True)
+
+
+async def probe_workers(parts: Parts, command: ProbeWorkers) -> Probed:
+    found = await parts.store.read("probed_workers", lambda tx: tx.workers.probed(command.namespace), single=True)
+    others = [item for item in found if item.worker.id != command.worker]
+    suspects = [
+        item.worker
+        for item in others
+        if (command.everyone and item.worker.lock is not None)
+        or rules.is_worth_probing(item.worker, command.served, is_holding=item.is_holding)
+    ]
+    # In a task of its own: cancelled half-way, it would keep a lock that others have to ask about.
+    looking = asyncio.ensure_future(_bury_the_dead(parts, suspects))
+    parts.background.add(looking)
+    looking.add_done_callback(parts.background.discard)
+    dead = await asyncio.shield(looking)
+    return Probed(is_registered=len(others) < len(found), dead=dead)
+
+
+async def _bury_the_dead(parts: Parts, suspects: list[Worker]) -> tuple[WorkerId, ...]:
+    dead = []
+    for worker in suspects:
+        if await parts.store.locks.seize(worker.id):
+            is_buried = False
+            try:
+                is_buried = await _bury(parts, worker)
+            finally:
+                await parts.store.locks.release(worker.id, for_good=is_buried)
+            dead.append(worker.id)
+    return tuple(dead)
+
+
+async def _bury(parts: Parts, worker: Worker) -> bool:
+    """Whether the dead one has left nothing behind; with false, somebody has to look again."""
+
+    async def bury(tx: Tx) -> int:
+        if not await tx.workers.stop(worker.namespace, id=worker.id):
+            return 0  # it left in order meanwhile, or this very transaction was committed and its answer lost
+        now, held = await tx.now(), await tx.runs.lock_held_by(worker.namespace, worker=worker.id)
+        for run in held:
+            await save_run(tx, run_rules.take_from_dead(run, now=now), was=run, cause="death")
+        return len(held)
+
+    try:
+        count = await parts.run_tx("bury_worker", bury)
+    except WindlassError as error:
+        LOGGER.info("Worker %s could not be buried: %s", worker.id, error)
+        return False
+    assert worker.lock is not None
+    LOGGER.warning(
+        "Worker %s (%s, pid %d) %s; runs it held that can be claimed again: %d.",
+        worker.id,
+        worker.host,
+        worker.pid,
+        FOUND[worker.lock],
+        count,
+    )
+    for queue in sorted({item.queue for item in worker.served}):
+        parts.hub.publish(queue_topic(worker.namespace, queue))
+    return True

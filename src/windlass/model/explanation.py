@@ -1,0 +1,60 @@
+"""Why a run is not running, or what it does: the answer to `explain`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.time import Instant
+
+
+class Situation(StrEnum):
+    """What a run waits for. Stable: programs compare these, people read the text."""
+
+    SLEEPING = "sleeping"
+    BACKING_OFF = "backing_off"  # a step failed and is tried again later
+    STARTS_LATER = "starts_later"  # it was started with a delay
+    GIVEN_BACK = "given_back"  # a worker could not go on with it just now
+    WAITING = "waiting"  # for what it needs, or an event
+    PAUSED = "paused"
+    HELD = "held"  # by a live worker: it is at work
+    HELD_SILENT = "held_silent"  # by a worker that has not been heard of for a while
+    HELD_STOPPED = "held_stopped"  # by a worker that has stopped
+    CLAIM_ENDED = "claim_ended"  # its holder said nothing in time; workers are there to take it over
+    DUE = "due"  # for a worker that has a free slot
+    WORKERS_FULL = "workers_full"
+    NO_WORKER = "no_worker"  # runs this workflow
+    OTHER_QUEUE = "other_queue"  # is where workers run this workflow
+    OTHER_VERSION = "other_version"  # is what workers run of this workflow
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CRASH_LOOP = "crash_loop"  # failed: every worker that executed it disappeared
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+
+
+UNSERVED = frozenset({Situation.NO_WORKER, Situation.OTHER_QUEUE, Situation.OTHER_VERSION})
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """As text it is one paragraph: "Run run_01J… ('order') is sleeping. It …"."""
+
+    run_id: RunId
+    name: str
+    status: RunStatus
+    code: Situation
+    text: str  # whole sentences about "it", not escaped: names in it come from users
+    at: Instant  # when this was true
+    since: Instant | None = None  # it has been so
+    until: Instant | None = None  # then it ends by itself
+    worker: WorkerId | None = None  # that holds it
+    step: str | None = None  # it is about
+
+    @property
+    def title(self) -> str:
+        return f"Run {self.run_id} ({self.name!r}) is {self.status.value}."
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.text}"

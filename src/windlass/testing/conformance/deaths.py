@@ -1,0 +1,204 @@
+"""Is a worker that died noticed by its lock, and nothing taken from one that lives?
+
+For databases that several processes can open; where only one can, there is no lock and nobody to look for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import pytest
+
+from windlass.engine.engine import Engine
+from windlass.errors import ClaimLost, NotFound
+from windlass.model.commands import ProbeWorkers
+from windlass.model.run import RunStatus, WorkerId
+from windlass.model.time import SECOND
+from windlass.model.worker import LockKind, Served
+from windlass.store.base import Store
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import (
+    NAMESPACE,
+    OTHER_WORKER,
+    SERVED,
+    VISIBLE_FOR,
+    WORKER,
+    causes,
+    claim,
+    complete,
+    completed,
+    create,
+    engine_on,
+    held,
+    load,
+    new_run,
+)
+from windlass.testing.conformance.workers import beating, live, register, registering
+
+LOOKS = 3  # a lost session takes two to be believed
+SETTLED_AFTER = 10 * SECOND  # nobody is judged right after a server has started
+
+
+class Mortal(Store, Protocol):
+    """A store that can play the death of its process."""
+
+    def kill(self) -> None: ...
+
+
+class Pair:
+    """Two workers, each on a store of its own, of which the second may die."""
+
+    def __init__(self, engines: list[Engine], clock: FakeClock, *, lock: LockKind) -> None:
+        self.first, self.second = engines
+        self.clock, self.lock = clock, lock
+
+    async def probe(self, **fields: Any) -> tuple[WorkerId, ...]:
+        """Who is found dead by the first worker, in as many looks as it may take."""
+        dead: tuple[WorkerId, ...] = ()
+        for _ in range(LOOKS):
+            dead += (await self.first.work.probe_workers(probing(**fields))).dead
+            self.clock.advance(SECOND)
+        return dead
+
+
+def probing(**fields: Any) -> ProbeWorkers:
+    return ProbeWorkers(**({"namespace": NAMESPACE, "worker": WORKER, "served": SERVED} | fields))
+
+
+class DeathConformance:
+    @pytest.fixture
+    async def pair(self, store: Store, second_store: Mortal, clock: FakeClock) -> AsyncIterator[Pair]:
+        engines = [engine_on(store, clock), engine_on(second_store, clock)]
+        await engines[0].work.register_worker(registering(WORKER, served=SERVED))
+        lock = await engines[1].work.register_worker(registering(OTHER_WORKER, served=SERVED))
+        assert lock is not None
+        clock.advance(SETTLED_AFTER)
+        yield Pair(engines, clock, lock=lock)
+        await store.locks.release(WORKER, for_good=True)
+
+    @pytest.mark.spec("invariants:I-12", "invariants:I-17")
+    async def test_what_a_dead_worker_held_goes_back_under_its_token(
+        self, store: Store, second_store: Mortal, pair: Pair, clock: FakeClock
+    ) -> None:
+        await create(store, new_run(1), new_run(2))
+        mine, other = [row.run for row in await claim(second_store, worker=OTHER_WORKER)]
+        await complete(second_store, completed(mine))
+
+        second_store.kill()
+
+        assert await pair.probe() == (OTHER_WORKER,)
+        for run in (mine, other):
+            row = await load(store, 1 if run is mine else 2)
+            assert (row.status, row.worker, row.token) == (RunStatus.PENDING, None, run.token)
+            assert row.available_at is not None
+            assert row.available_at <= clock.now()
+        assert [entry[2] for entry in await causes(store, 1)][-1] == "death"
+        assert [worker.id for worker in await live(store)] == [WORKER]
+        again = await claim(store, worker=WORKER)
+        assert sorted((row.run.id, row.run.token) for row in again) == [(mine.id, 2), (other.id, 2)]
+        assert await pair.probe() == ()
+
+    @pytest.mark.spec("invariants:I-18")
+    async def test_nothing_is_taken_from_a_worker_that_lives(
+        self, store: Store, second_store: Store, pair: Pair
+    ) -> None:
+        await create(store, new_run())
+        (row,) = await claim(second_store, worker=OTHER_WORKER)
+
+        assert await pair.probe() == ()
+        assert await pair.probe(everyone=True) == ()
+
+        assert await load(store) == row.run
+        assert {worker.id for worker in await live(store)} == {WORKER, OTHER_WORKER}
+
+    @pytest.mark.spec("invariants:I-15")
+    async def test_a_death_counts_as_a_recovery(self, store: Store, second_store: Mortal, pair: Pair) -> None:
+        await create(store, new_run())
+        await claim(second_store, worker=OTHER_WORKER)
+        second_store.kill()
+
+        await pair.probe()
+
+        assert (await load(store)).recoveries == 1
+        (row,) = await claim(store, worker=WORKER)
+        assert (row.run.recoveries, row.was) == (1, RunStatus.PENDING)
+        await pair.first.work.release_run(held(row.run))
+        assert (await load(store)).recoveries == 0
+
+    async def test_only_whose_death_would_matter_is_looked_at(
+        self, store: Store, second_store: Mortal, pair: Pair
+    ) -> None:
+        await create(store, new_run())
+        await claim(second_store, worker=OTHER_WORKER)
+        second_store.kill()
+
+        assert await pair.probe(served=(Served("elsewhere", "invoice"),)) == ()
+        assert await pair.probe(namespace="other") == ()
+
+        assert await pair.probe() == (OTHER_WORKER,)
+
+    async def test_a_worker_that_has_just_come_looks_at_those_who_hold_nothing_too(
+        self, store: Store, second_store: Mortal, pair: Pair
+    ) -> None:
+        second_store.kill()
+
+        assert await pair.probe() == ()
+        assert await pair.probe(everyone=True) == (OTHER_WORKER,)
+
+        assert [worker.id for worker in await live(store)] == [WORKER]
+
+    async def test_a_worker_without_a_lock_is_never_taken_for_dead(self, store: Store, pair: Pair) -> None:
+        distant = WorkerId("wrk_distant")
+        await register(store, registering(distant, served=SERVED))
+        await create(store, new_run())
+        (row,) = await claim(store, worker=distant)
+
+        assert await pair.probe(everyone=True) == ()
+
+        assert await load(store) == row.run
+
+    async def test_workers_of_one_process_do_not_take_each_other_for_dead(self, store: Store, pair: Pair) -> None:
+        sibling = WorkerId("wrk_sibling")
+        await pair.first.work.register_worker(registering(sibling, served=SERVED))
+        await create(store, new_run())
+        (row,) = await claim(store, worker=sibling)
+
+        assert await pair.probe(everyone=True) == ()
+
+        assert await load(store) == row.run
+        await pair.first.work.deregister_worker(NAMESPACE, sibling)
+
+    async def test_a_worker_that_left_in_order_is_not_found_dead(self, pair: Pair) -> None:
+        await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)
+
+        assert await pair.probe(everyone=True) == ()
+
+    @pytest.mark.spec("invariants:I-18", "invariants:I-19")
+    async def test_a_worker_that_was_only_out_of_reach_can_write_nothing_and_comes_back(
+        self, store: Store, second_store: Store, pair: Pair
+    ) -> None:
+        await create(store, new_run())
+        (row,) = await claim(second_store, worker=OTHER_WORKER)
+        await second_store.locks.release(OTHER_WORKER, for_good=False)  # a session that is lost, a worker that lives
+        assert await pair.probe() == (OTHER_WORKER,)
+
+        with pytest.raises(ClaimLost):
+            await pair.second.work.renew_claim(held(row.run, visibility_for=VISIBLE_FOR))
+        with pytest.raises(NotFound):
+            await pair.second.work.heartbeat(beating(OTHER_WORKER))
+        assert not (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
+
+        assert await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED)) is pair.lock
+        assert (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
+        assert await pair.probe(everyone=True) == ()
+        await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)
+
+    async def test_a_death_is_found_by_one_of_many(self, store: Store, second_store: Mortal, pair: Pair) -> None:
+        await create(store, *[new_run(number) for number in range(1, 31)])
+        await claim(second_store, worker=OTHER_WORKER)
+        second_store.kill()
+
+        assert await pair.probe() == (OTHER_WORKER,)
+
+        assert len(await claim(store, worker=WORKER)) == 30

@@ -1,0 +1,110 @@
+"""That a worker is there: it says so, says that it lives, and looks whether others do."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from windlass.errors import NotFound, WindlassError
+from windlass.model.commands import Heartbeat, ProbeWorkers, RegisterWorker
+from windlass.model.run import RunStatus, WorkerId
+from windlass.model.time import SECOND, Duration
+from windlass.model.worker import LockKind, Served
+from windlass.worker.execute import Execution
+from windlass.worker.host import Host
+
+LOGGER = logging.getLogger("windlass.worker")
+
+HEARTBEAT_EVERY = 10 * SECOND
+THOROUGH_LOOKS = 3  # a worker that has just come looks at everyone; a lost session takes two looks to be believed
+
+
+@dataclass(slots=True, kw_only=True)
+class Presence:
+    host: Host
+    id: WorkerId
+    slots: int
+    probe_for: Duration
+    served: Callable[[], tuple[Served, ...]]
+    executions: Collection[Execution]
+    lock: LockKind | None = None
+    completed: int = 0
+    failed: int = 0
+
+    async def enter(self) -> None:
+        """Be known from now on, and for what is served by now."""
+        self.lock = await self.host.work.register_worker(
+            RegisterWorker(
+                namespace=self.host.namespace,
+                id=self.id,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                served=self.served(),
+                slots=self.slots,
+            )
+        )
+
+    async def leave(self) -> None:
+        try:
+            await self.host.work.deregister_worker(self.host.namespace, self.id)
+        except WindlassError as error:
+            LOGGER.info("Worker %s could not say goodbye: %s", self.id, error)
+
+    def count(self, outcome: RunStatus | None) -> None:
+        self.completed += outcome is RunStatus.COMPLETED
+        self.failed += outcome is RunStatus.FAILED
+
+    async def keep_heartbeat(self) -> None:
+        while True:
+            await self.host.clock.sleep(HEARTBEAT_EVERY)
+            try:
+                await self._beat()
+            except NotFound:
+                await self._try_to_come_back()
+            except WindlassError as error:
+                LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
+
+    async def _beat(self) -> None:
+        await self.host.work.heartbeat(
+            Heartbeat(
+                namespace=self.host.namespace,
+                id=self.id,
+                active=len(self.executions),
+                completed=self.completed,
+                failed=self.failed,
+            )
+        )
+
+    async def keep_watch(self) -> None:
+        """Look for dead workers for as long as this one lives. Without a lock there is nobody to look for."""
+        looks = 0
+        while self.lock is not None and self.probe_for > 0:
+            try:
+                await self._look(everyone=looks < THOROUGH_LOOKS)
+                looks += 1
+            except WindlassError as error:
+                LOGGER.info("Worker %s cannot look for dead workers: %s", self.id, error)
+            await self.host.clock.sleep(self.probe_for)
+
+    async def _look(self, *, everyone: bool) -> None:
+        probed = await self.host.work.probe_workers(
+            ProbeWorkers(namespace=self.host.namespace, worker=self.id, served=self.served(), everyone=everyone)
+        )
+        if not probed.is_registered:
+            await self._try_to_come_back()
+
+    async def _try_to_come_back(self) -> None:
+        """Taken for dead, as after a lost session: enter anew, and drop every run that somebody else has by now."""
+        if self.host.is_draining:
+            return
+        LOGGER.warning("Worker %s was taken for dead and registers anew; runs it lost are dropped.", self.id)
+        try:
+            await self.enter()
+        except WindlassError as error:
+            LOGGER.warning("Worker %s cannot register anew: %s", self.id, error)
+            return
+        for execution in tuple(self.executions):
+            execution.ending.start(execution.reports.renew(execution.tenure.visibility_for))

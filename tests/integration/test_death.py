@@ -1,0 +1,164 @@
+"""What becomes of a worker that is taken for dead, and of what it was doing?
+
+That a process which really died is noticed is shown with real processes, in tests/processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of
+from windlass import Context
+from windlass.model.commands import Probed, ProbeWorkers
+from windlass.model.page import ListRuns
+from windlass.model.time import SECOND, Duration
+from windlass.settings import Settings
+from windlass.testing.harness import Harness
+
+LOOKS = 4  # a lost session takes two looks to be believed
+NEVER = Duration(0)
+
+
+async def lose_lock(harness: Harness) -> None:
+    """What a lost session is to others: the lock is free, though the worker lives."""
+    (worker,) = harness.app._workers
+    await harness.opened.engine.parts.store.locks.release(worker.id, for_good=False)
+
+
+class Looks:
+    """Counts the looks of a harness's worker that were answered, and lets it look again."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._harness, self._count = harness, 0
+        self._probe = harness.opened.work.probe_workers
+        harness.opened.work.probe_workers = self._counted  # type: ignore[method-assign]
+
+    async def again(self) -> None:
+        """Let time pass until the worker has looked a few times more."""
+        for _ in range(LOOKS):
+            seen = self._count
+            self._harness.clock.advance("1s")
+            await eventually(functools.partial(self._has_looked, seen), what="the worker looks")
+
+    def _has_looked(self, seen: int) -> bool:
+        return self._count > seen
+
+    async def _counted(self, command: ProbeWorkers) -> Probed:
+        try:
+            return await self._probe(command)
+        finally:
+            self._count += 1
+
+
+def declare(harness: Harness, name: str, gate: Gate | None) -> Any:
+    async def ship() -> str:
+        if gate is not None:
+            await gate.wait()
+        return f"shipped by {name}"
+
+    async def order(ctx: Context) -> str:
+        return await ctx.step(ship)
+
+    return harness.app.workflow(name="order")(order)
+
+
+async def two_workers(open_shared: OpenHarness, gate: Gate, **options: Any) -> tuple[Harness, Harness, Any, Looks]:
+    """Two processes, as it were, the first of which is in the middle of a body."""
+    first = await open_shared(slots=1, **options)  # its only slot is taken: it cannot claim what is taken from it
+    handle = await first.start(declare(first, "first", gate))
+    await gate.reached()
+    second = await open_shared()
+    declare(second, "second", None)
+    second.clock.advance("9s")  # nobody is judged right after a server has started
+    return first, second, handle, Looks(second)
+
+
+@pytest.mark.spec("invariants:I-18", "invariants:I-19")
+async def test_a_worker_taken_for_dead_stops_its_bodies_and_comes_back(open_shared: OpenHarness) -> None:
+    gate = Gate()
+    first, second, handle, looks = await two_workers(open_shared, gate)
+
+    await lose_lock(first)
+    await looks.again()
+
+    assert await handle.result() == "shipped by second"
+    await gate.left()  # the body of the first was stopped, in the middle
+    await eventually(lambda: not first.app._workers[0].executions, what="the run is dropped")
+    assert [entry.cause for entry in await log_of(second, handle.id)][-3:] == ["death", "claim", "finish"]
+
+    await Looks(first).again()
+    known = {worker.id for worker in await first.opened.runs.list_workers("default")}
+    assert known == {harness.app._workers[0].id for harness in (first, second)}
+    gate.open()
+    async with asyncio.timeout(20):
+        results = {await (await first.start(first.app._registry.find_workflow("order").function)).result()}
+    assert results <= {"shipped by first", "shipped by second"}
+
+
+async def test_a_worker_that_does_not_look_hears_of_it_at_its_next_sign_of_life(open_shared: OpenHarness) -> None:
+    gate = Gate()
+    first, second, handle, looks = await two_workers(open_shared, gate, settings=Settings(probe_for=NEVER))
+
+    await lose_lock(first)
+    await looks.again()
+    assert await handle.result() == "shipped by second"
+    first.clock.advance("10s")
+
+    await gate.left()
+    known = {first.app._workers[0].id, second.app._workers[0].id}
+
+    async def are_known() -> bool:
+        return {worker.id for worker in await first.opened.runs.list_workers("default")} == known
+
+    await eventually(are_known, what="the first worker is registered again")
+
+
+async def test_nobody_looks_where_looking_is_switched_off(open_shared: OpenHarness) -> None:
+    gate = Gate()
+    first = await open_shared(settings=Settings(probe_for=NEVER))
+    handle = await first.start(declare(first, "first", gate))
+    await gate.reached()
+    second = await open_shared(settings=Settings(probe_for=NEVER))
+    declare(second, "second", None)
+
+    await lose_lock(first)
+    for _ in range(LOOKS):
+        first.clock.advance("1s")
+        await second.opened.runs.list_runs(ListRuns(namespace="default"))  # everyone has had a turn
+
+    assert (await row_of(second, handle)).status == "running"
+    gate.open()
+    assert await handle.result() == "shipped by first"
+
+
+async def test_a_worker_that_lives_keeps_what_it_holds(open_shared: OpenHarness) -> None:
+    gate = Gate()
+    first, second, handle, looks = await two_workers(open_shared, gate)
+
+    await looks.again()
+
+    assert (await row_of(second, handle)).worker == first.app._workers[0].id
+    gate.open()
+    assert await handle.result() == "shipped by first"
+    assert gate.entries == 1
+
+
+async def test_a_worker_that_leaves_in_order_is_not_taken_for_dead(
+    open_shared: OpenHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = await open_shared(), await open_shared(has_worker=False)
+    declare(first, "first", None)
+    async with second.app.worker():
+        pass
+
+    await Looks(first).again()
+
+    assert not [record for record in caplog.records if "dead" in record.message or "lost its" in record.message]
+
+
+def test_looking_once_a_second_is_the_default() -> None:
+    assert Settings().probe_for == SECOND

@@ -1,0 +1,174 @@
+"""Does the lock of a worker on PostgreSQL last as long as its session, and come back when that is lost?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from windlass.errors import Unavailable
+from windlass.model.run import WorkerId
+from windlass.model.time import SECOND
+from windlass.model.worker import LockKind
+from windlass.store.postgres.locks import SESSION, SETTLED_AFTER, SessionLocks
+from windlass.testing.clock import FakeClock
+
+A, B, C = WorkerId("wrk_a"), WorkerId("wrk_b"), WorkerId("wrk_c")
+PATIENCE = 20.0
+HELD = """
+select pid from pg_locks
+ where locktype = 'advisory' and granted
+   and database = (select oid from pg_database where datname = current_database())
+"""
+CUT = """
+select pg_terminate_backend(pid) from pg_stat_activity
+ where application_name = 'windlass worker' and datname = current_database()
+"""
+
+Open = Callable[[], SessionLocks]
+
+
+@pytest.fixture
+async def open_locks(postgres_url: str, clock: FakeClock) -> AsyncIterator[Open]:
+    opened: list[SessionLocks] = []
+
+    def open_one() -> SessionLocks:
+        connect = lambda: asyncpg.connect(postgres_url, server_settings=SESSION)  # noqa: E731
+        opened.append(SessionLocks(connect, clock=clock, where="The database"))
+        return opened[-1]
+
+    yield open_one
+    for locks in opened:
+        await locks.close()
+
+
+@pytest.fixture
+async def outside(postgres_url: str) -> AsyncIterator[asyncpg.Connection[Any]]:
+    connection = await asyncpg.connect(postgres_url)
+    yield connection
+    await connection.close()
+
+
+async def holders(outside: Any) -> list[int]:
+    """The sessions that hold locks, one for each lock."""
+    return [row["pid"] for row in await outside.fetch(HELD)]
+
+
+async def until_held(outside: Any, count: int, *, not_by: list[int]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while len(found := await holders(outside)) != count or not set(found).isdisjoint(not_by):
+            pass  # the question itself takes its time
+
+
+async def looks(prober: SessionLocks, clock: FakeClock, *, count: int = 2, worker: WorkerId = A) -> list[bool]:
+    """What look after look finds, a second apart; it stops at what it could seize."""
+    found = []
+    for _ in range(count):
+        found.append(await prober.seize(worker))
+        clock.advance(SECOND)
+    return found
+
+
+async def settled(prober: SessionLocks, clock: FakeClock, *, worker: WorkerId = B) -> SessionLocks:
+    """A prober with a session of its own that has been there for a while."""
+    await prober.take(worker)
+    clock.advance(SETTLED_AFTER)
+    return prober
+
+
+async def test_a_lock_that_is_held_cannot_be_seized(open_locks: Open, clock: FakeClock) -> None:
+    one, other = open_locks(), await settled(open_locks(), clock)
+
+    assert await one.take(A) is LockKind.SESSION
+    assert await one.take(A) is LockKind.SESSION
+
+    assert await looks(other, clock) == [False, False]
+    await one.release(A, for_good=True)  # taken twice, and free after one release
+    assert await looks(other, clock) == [False, True]
+
+
+async def test_a_lock_must_be_free_at_two_looks_in_a_row(open_locks: Open, clock: FakeClock) -> None:
+    one, other = open_locks(), await settled(open_locks(), clock)
+    for _ in range(3):
+        assert await looks(other, clock, count=1) == [False]
+        await one.take(A)
+        assert await looks(other, clock, count=1) == [False]
+        await one.release(A, for_good=False)
+
+    assert [await other.seize(A), await other.seize(A)] == [False, False]  # two looks at one moment are one
+    clock.advance(SECOND)
+    assert await other.seize(A)
+
+
+async def test_what_one_has_seized_no_other_gets(open_locks: Open, clock: FakeClock) -> None:
+    prober, rival = await settled(open_locks(), clock), await settled(open_locks(), clock, worker=C)
+    assert await looks(prober, clock) == [False, True]
+
+    assert await looks(rival, clock, count=3) == [False] * 3
+
+    await prober.release(A, for_good=True)
+    assert await looks(rival, clock) == [False, True]
+
+
+async def test_the_end_of_a_session_frees_its_locks(open_locks: Open, clock: FakeClock, outside: Any) -> None:
+    one, other = open_locks(), await settled(open_locks(), clock)
+    await one.take(A)
+
+    one.kill()
+
+    await until_held(outside, 1, not_by=[])
+    assert await looks(other, clock) == [False, True]
+
+
+async def test_a_session_that_is_lost_is_made_anew_and_takes_its_locks_again(
+    open_locks: Open, clock: FakeClock, outside: Any
+) -> None:
+    one = open_locks()
+    await one.take(A)
+    await one.take(B)
+    before = await holders(outside)
+
+    await outside.fetch(CUT)
+
+    await until_held(outside, 2, not_by=before)
+    other = await settled(open_locks(), clock, worker=C)
+    assert await looks(other, clock, count=3) == [False] * 3
+    await one.release(A, for_good=True)
+    assert await looks(other, clock) == [False, True]
+
+
+async def test_nobody_is_judged_right_after_ones_own_session_was_lost(
+    open_locks: Open, clock: FakeClock, outside: Any
+) -> None:
+    prober = await settled(open_locks(), clock)
+    assert await looks(prober, clock, count=1) == [False]  # free, seen once
+
+    before = await holders(outside)
+    await outside.fetch(CUT)
+    await until_held(outside, 1, not_by=before)
+
+    assert await looks(prober, clock, count=4) == [False] * 4
+    clock.advance(SETTLED_AFTER)
+    assert True in await looks(prober, clock)
+
+
+async def test_workers_of_one_process_are_not_asked_about(open_locks: Open, clock: FakeClock) -> None:
+    locks = await settled(open_locks(), clock)
+    await locks.take(A)
+
+    assert await looks(locks, clock, count=3) == [False] * 3
+
+
+async def test_without_a_session_nobody_is_judged(open_locks: Open, clock: FakeClock) -> None:
+    assert await looks(open_locks(), clock, count=3) == [False] * 3
+
+
+async def test_a_server_that_does_not_answer_is_unavailable(clock: FakeClock) -> None:
+    async def connect() -> Any:
+        raise ConnectionRefusedError("no")
+
+    with pytest.raises(Unavailable, match="The database does not answer: no"):
+        await SessionLocks(connect, clock=clock, where="The database").take(A)

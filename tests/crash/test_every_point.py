@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS
 from tests.scale import SCALE
-from windlass.testing.crashes import Case, Scenario, play
+from windlass.model.time import SECOND, Duration
+from windlass.testing.crashes import VISIBILITY, Case, Scenario, play
 from windlass.testing.faults import Point
 from windlass.testing.journal import Event
 from windlass.testing.journalled_work import CLAIM_LOST
 
 PAIRS = 50 * SCALE  # on each database
+NOTICED_WITHIN = 10 * SECOND  # three looks, and the time a server is given to bring sessions back
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
 
@@ -54,6 +58,8 @@ def test_a_second_crash_during_the_recovery_loses_nothing_either(places: Places,
     exercised = 0
     for number in range(PAIRS):
         scenario = SCENARIOS[number % len(SCENARIOS)]
+        if number % 2:
+            scenario = noticed(scenario)
         first = chance.choice(points_of(scenario, places))
         recovery = play(scenario, places.fresh(), crash_at=[first]).points[1]
         second = chance.choice(recovery)
@@ -67,6 +73,31 @@ def test_a_second_crash_during_the_recovery_loses_nothing_either(places: Places,
     figures.append(f"{places.name:10}  {'a second crash in the recovery':34} {exercised:3} of {PAIRS:3} pairs")
     assert complaints == {}
     assert exercised == PAIRS
+
+
+def noticed(scenario: Scenario) -> Scenario:
+    """The same story among workers that look for the dead, so that what these held comes back long before its time."""
+    settings = replace(scenario.settings, probe_for=Duration(SECOND))
+    return dataclasses.replace(scenario, name=f"{scenario.name}, noticed", settings=settings)
+
+
+@pytest.mark.spec("invariants:I-03", "invariants:I-08", "invariants:I-12", "invariants:I-17")
+def test_a_death_that_is_noticed_costs_seconds(places: Places, figures: list[str]) -> None:
+    """Killed in the middle of every transaction of a run; its claim would have lasted for half a minute."""
+    scenario = noticed(named("observed start"))
+    told = play(scenario, places.fresh())
+    (points,) = told.points
+    few_seconds = told.lasted_for + NOTICED_WITHIN
+
+    complaints = {}
+    for point in points:
+        case = play(scenario, places.fresh(), crash_at=[point], bound_for=few_seconds)
+        if case.complaints:
+            complaints[point] = case.complaints
+
+    figures.append(f"{places.name:10}  {scenario.name:34} {len(points):3} of {len(points):3} points")
+    assert complaints == {}
+    assert NOTICED_WITHIN < VISIBILITY // 2
 
 
 def points_of(scenario: Scenario, places: Places, *, found: dict[tuple[str, str], list[Point]] = {}) -> list[Point]:  # noqa: B006

@@ -18,6 +18,9 @@ from windlass.testing.journal import Event
 _codec = Codec()
 
 
+TAKEN = ("recover", "death")  # causes: a claim ended that nobody gave back
+
+
 def accepted_runs_end_or_say_what_they_wait_for(evidence: Evidence) -> list[str]:
     """I-08: no silent limbo; and once faults have ended, everything that can go on does so within the bound."""
     last = evidence.last
@@ -154,7 +157,9 @@ def _unseen_bodies(evidence: Evidence) -> list[str]:
             continue
         claims = evidence.last.claims.get(line.run_id, [])
         token, snapshot = tokens.get(line.run_id, 0), snapshots.get(line.life)
-        if snapshot is None or not 0 < token <= len(claims) or claims[token - 1].cause != "recover":
+        if snapshot is None or not 0 < token <= len(claims):
+            continue
+        if not _is_recovery(claims[token - 1], evidence.last.histories[line.run_id]):
             continue
         attempts = snapshot.attempts.get((line.run_id, line.key), [])
         if line.attempt not in [step.attempt for step in attempts]:
@@ -163,11 +168,17 @@ def _unseen_bodies(evidence: Evidence) -> list[str]:
 
 
 def _recoveries_in_a_row(entries: list[LogEntry]) -> int:
-    """How many claims, counted back from the last one, followed a claim that nobody released."""
+    """How many claims, counted back from the last one, ended without anyone giving them back."""
     count = 0
     for entry in reversed(entries):
-        if entry.cause == "recover":
+        if entry.cause in TAKEN:
             count += 1
-        elif entry.to_status == RunStatus.RUNNING:
+        elif entry.to_status == RunStatus.RUNNING and not _is_recovery(entry, entries):
             break
     return count
+
+
+def _is_recovery(claim: LogEntry, entries: list[LogEntry]) -> bool:
+    """Did this claim follow one that nobody gave back?"""
+    before = entries[entries.index(claim) - 1 :][:1]
+    return claim.cause == "recover" or [entry.cause for entry in before] == ["death"]

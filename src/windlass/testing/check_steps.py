@@ -71,7 +71,7 @@ def every_execution_is_explained(evidence: Evidence) -> list[str]:
             step.status is StepStatus.FAILED and step.due_at is not None
             for step in evidence.last.attempts.get((run_id, key), [])
         )
-        explained = causes["recover"] + causes["release"] + retried
+        explained = causes["recover"] + causes["death"] + causes["release"] + retried
         if times - 1 > explained:
             found.append(f"{run_id} {key}: entered {times} times, and only {explained} repeats are explained")
     return found

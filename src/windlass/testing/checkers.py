@@ -87,7 +87,7 @@ def normalised(snapshot: Snapshot) -> dict[str, Any]:
     for key in snapshot.keys:
         found[f"key {key.key}"] = _plain(key, names)
     for worker_row in snapshot.workers:
-        found[names[worker_row.id]] = _plain(worker_row, names) | {"host": "", "pid": 0}
+        found[names[worker_row.id]] = _plain(worker_row, names) | {"host": "", "pid": 0, "lock": ""}
     return found
 
 

@@ -217,10 +217,11 @@ class Life:
         return any(execution.bodies.threads() for worker in self.workers for execution in worker.executions)
 
     def _until_next(self, runs: list[Run]) -> int:
-        """To the next due time if nothing is at work; else from timer to timer."""
+        """To the next due time if nothing is at work and nobody looks for the dead; else from timer to timer."""
         timer = self.clock.next_timer() or SECOND
         due = [run.available_at - self.clock.now() for run in runs if run.available_at is not None]
         is_at_work = any(worker.executions for worker in self.workers)
+        is_at_work |= self.settings.probe_for > 0 and any(run.status is RunStatus.RUNNING for run in runs)
         return timer if is_at_work or not due or min(due) <= 0 else min(due)
 
     async def _employ(self, leave: asyncio.Event, slots: int) -> None:

@@ -2,7 +2,7 @@
 
 (start) ─► pending ──claim──► running ──finish──► completed | failed
    │          ▲  ▲              │ │ │
-   │          │  └──release─────┘ │ └──hold──► paused ──resume──► pending | sleeping
+   │          │  └─release, death─┘ └──hold──► paused ──resume──► pending | sleeping
    │          └────park (retry)───┤
    └─dispatch─► running           └──park (sleep)──► sleeping ──claim──► running
 """
@@ -17,8 +17,10 @@ from windlass.errors import WrongState
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.time import Duration, Instant
+from windlass.model.time import MINUTE, SECOND, Duration, Instant
 from windlass.rules.steps import next_wait
+
+LONGEST_PAUSE = MINUTE  # for a run whose workers keep dying
 
 TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
     {
@@ -57,9 +59,13 @@ def release(run: Run, *, now: Instant, delay_for: Duration) -> Run:
 
 
 def take_from_dead(run: Run, *, now: Instant) -> Run:
-    """Take the claim from a worker that is gone. Nobody gave it back, so this counts as a recovery."""
+    """Take the claim from a worker that is gone. Nobody gave it back, so this counts as a recovery.
+
+    Due at once, unless its workers keep dying: then it may be what kills them, and waits longer each time.
+    """
     _expect(run, RunStatus.RUNNING)
-    return replace(_unclaimed(run, RunStatus.PENDING, now), recoveries=run.recoveries + 1)
+    pause = 0 if run.recoveries == 0 else min(SECOND << min(run.recoveries - 1, 6), LONGEST_PAUSE)
+    return replace(_unclaimed(run, RunStatus.PENDING, Instant(now + pause)), recoveries=run.recoveries + 1)
 
 
 def hold(run: Run) -> Run:

@@ -94,6 +94,24 @@ def test_a_claim_that_ends_in_order_ends_the_count_of_recoveries(recoveries: int
     assert (released.status, released.available_at, released.worker) == (RunStatus.PENDING, NOON, None)
 
 
+@pytest.mark.spec("invariants:I-15")
+@pytest.mark.parametrize(("deaths", "pause"), [(1, 0), (2, 1), (3, 2), (4, 4), (7, 32), (8, 60), (11, 60), (1001, 60)])
+def test_what_is_taken_from_the_dead_is_due_at_once_and_later_each_time_they_keep_dying(
+    deaths: int, pause: int
+) -> None:
+    was = run_of(recoveries=deaths - 1)
+
+    run = runs.take_from_dead(was, now=NOON)
+
+    assert run == replace(
+        was,
+        status=RunStatus.PENDING,
+        available_at=Instant(NOON + pause * SECOND),
+        worker=None,
+        recoveries=deaths,
+    )
+
+
 def test_a_held_run_waits_for_nothing_but_a_person() -> None:
     held = runs.hold(run_of())
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from windlass.model.run import WorkerId
 from windlass.model.time import SECOND, Instant
-from windlass.model.worker import Served, Worker
+from windlass.model.worker import LockKind, Served, Worker
 from windlass.rules import workers
 
 NOON = Instant(1_767_268_800_000_000)
@@ -50,3 +51,22 @@ def test_a_worker_is_live_while_it_is_seen_and_has_not_left(worker: Worker, live
 )
 def test_a_live_worker_takes_only_what_it_serves(other: Served) -> None:
     assert not workers.can_take(worker_of(), other, now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("lock", "is_holding", "served", "expected"),
+    [
+        (LockKind.FILE, True, (ORDER,), True),
+        (LockKind.SESSION, True, (Served("slow", "order"), ORDER), True),
+        (LockKind.FILE, False, (ORDER,), False),
+        (None, True, (ORDER,), False),
+        (LockKind.FILE, True, (Served("slow", "order"),), False),
+        (LockKind.FILE, True, (), False),
+    ],
+)
+def test_a_worker_is_probed_if_its_death_would_set_something_free(
+    lock: LockKind | None, is_holding: bool, served: tuple[Served, ...], expected: bool
+) -> None:
+    worker = replace(worker_of(), lock=lock)
+
+    assert workers.is_worth_probing(worker, served, is_holding=is_holding) is expected

@@ -32,10 +32,13 @@ from windlass.testing.conformance.given import (
     engine_on,
     held,
     load,
+    log,
     new_run,
+    poll,
 )
 from windlass.testing.conformance.workers import beating, live, register, registering
 
+MOST_RECOVERIES = 10
 LOOKS = 3  # a lost session takes two to be believed
 SETTLED_AFTER = 10 * SECOND  # nobody is judged right after a server has started
 
@@ -202,3 +205,26 @@ class DeathConformance:
         assert await pair.probe() == (OTHER_WORKER,)
 
         assert len(await claim(store, worker=WORKER)) == 30
+
+    @pytest.mark.spec("invariants:I-15")
+    async def test_a_run_whose_workers_keep_dying_waits_longer_each_time_and_is_given_up(
+        self, store: Store, second_store: Store, pair: Pair, clock: FakeClock
+    ) -> None:
+        await create(store, new_run())
+        pauses = []
+        for _ in range(MOST_RECOVERIES + 1):
+            await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED))
+            assert len(await claim(second_store, worker=OTHER_WORKER)) == 1
+            await second_store.locks.release(OTHER_WORKER, for_good=False)
+            assert await pair.probe() == (OTHER_WORKER,)
+            run = await load(store)
+            assert run.available_at is not None
+            taken_at = (await log(store))[-1].at
+            pauses.append((run.available_at - taken_at) // SECOND)
+            clock.advance("1m")
+
+        assert await pair.first.work.claim_runs(poll(worker=WORKER)) == []
+
+        assert pauses == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]
+        run = await load(store)
+        assert (run.status, run.recoveries) == (RunStatus.FAILED, MOST_RECOVERIES + 1)

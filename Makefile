@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/windlass demo
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest --quiet $(TESTS)

@@ -35,7 +35,7 @@ def test_every_python_block_compiles() -> None:
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/tutorial.md"])
-def test_the_first_program_is_the_one_the_demo_runs(path: str) -> None:
+def test_the_first_program_is_the_example_that_is_tried(path: str) -> None:
     _, program = next(code_blocks(File(path, (ROOT / path).read_text()), "python"))
 
     assert collapsed(program) == collapsed((ROOT / "examples" / "order.py").read_text())

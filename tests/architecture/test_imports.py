@@ -21,6 +21,8 @@ LAYERS = [
 
 # One import each, and the contract it breaks.
 BAD_IMPORTS = [
+    ("layers", "app", "import windlass.demo"),
+    ("layers", "demo", "import windlass.cli"),
     ("layers", "model", "import windlass.rules"),
     ("layers", "errors", "import windlass.runtime"),
     ("layers", "api", "import windlass.engine"),
@@ -35,7 +37,8 @@ BAD_IMPORTS = [
     ("drivers", "worker", "from asyncpg import connect"),
 ]
 GOOD_IMPORTS = [
-    ("cli", "import windlass.settings"),
+    ("cli", "import windlass.settings, windlass.demo"),
+    ("demo", "import windlass.settings, windlass.app"),
     ("app", "import windlass.settings"),
     ("engine", "import windlass.store, windlass.rules"),
     ("store", "import apsw, asyncpg"),

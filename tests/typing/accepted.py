@@ -101,6 +101,7 @@ async def asking() -> None:
     assert_type(app.handle(order, key="order-7"), windlass.Handle[Receipt])
     assert_type(app.handle("run_01J"), windlass.Handle[Any])
     async with app, app.worker(queues=["shop"], slots=3):
+        assert_type(await handle.explain(), str)
         await handle.resume()
 
 

@@ -19,6 +19,9 @@ from typing import Any
 
 import click
 
+from windlass.cli.demo import demo
+from windlass.cli.doctor import doctor
+from windlass.cli.explain import explain
 from windlass.cli.migrate import migrate
 from windlass.cli.resume import resume
 from windlass.cli.runs import runs
@@ -43,14 +46,18 @@ class CommandLine(click.Group):
             code = MISUSED
         except (KeyboardInterrupt, click.Abort):
             code = INTERRUPTED
-        except BrokenPipeError:
-            _forget_output()
-            code = 0  # whoever read our output has seen enough
         except Exception as error:
             if isinstance(error, OSError):
                 _forget_output()
             code = _complain(session, error)
         sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read our output has seen enough; caught here, before click has its own idea
+            _forget_output()
+            ctx.exit(0)
 
 
 def _complain(session: Session, error: Exception) -> int:
@@ -110,7 +117,7 @@ def cli() -> None:
     """
 
 
-for command in (runs, show, resume, worker, migrate):
+for command in (runs, show, explain, resume, worker, migrate, doctor, demo):
     cli.add_command(command)
 
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from windlass.model.duration import from_instant
+from windlass.model.explanation import Explanation
 from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run, RunView
 from windlass.model.step import Step
@@ -80,6 +81,21 @@ def step(value: Step, *, is_interrupted: bool) -> dict[str, Any]:
         "due_at": instant(value.due_at),
         "started_at": instant(value.started_at),
         "finished_at": instant(value.finished_at),
+    }
+
+
+def explanation(value: Explanation) -> dict[str, Any]:
+    return {
+        "id": value.run_id,
+        "workflow": value.name,
+        "status": value.status.value,
+        "code": value.code.value,
+        "text": value.text,
+        "at": instant(value.at),
+        "since": instant(value.since),
+        "until": instant(value.until),
+        "worker": value.worker,
+        "step": value.step,
     }
 
 

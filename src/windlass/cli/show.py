@@ -14,13 +14,13 @@ from windlass.api.service import Runs
 from windlass.cli import lookup, payloads, records, timeline
 from windlass.cli.lanes import is_interrupted, lanes_of, span
 from windlass.cli.session import Session, shared_options
-from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph
-from windlass.cli.waits import between, in_short, summary, why_not_running
+from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph, wrapped
+from windlass.cli.waits import in_short, summary
 from windlass.model.duration import describe, from_instant
 from windlass.model.run import LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.model.worker import Worker
+from windlass.rules.explain import between
 
 MAX_RESULTS, MAX_LOG, MAX_FAILURES = 12, 10, 6
 DIM = "bright_black"
@@ -32,7 +32,7 @@ class Story(Struct, frozen=True, kw_only=True):
     view: RunView
     steps: tuple[Step, ...]
     log: tuple[LogEntry, ...]
-    workers: tuple[Worker, ...]
+    why: str = ""  # it is not running, or who executes it
 
 
 @click.command(short_help="Show one run: where it stands and what happened.")
@@ -57,13 +57,13 @@ def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool
 
 async def _read(runs: Runs, run: str | None, *, key: str | None, namespace: str) -> Story:
     view = await lookup.find(runs, run, key=key, namespace=namespace)
-    steps, log, workers = await asyncio.gather(
+    steps, log, explanation = await asyncio.gather(
         runs.list_steps(namespace, view.run.id),
         runs.read_log(namespace, view.run.id),
-        runs.list_workers(namespace),
+        runs.explain_run(namespace, view.run.id),
     )
     # Read again: what happened meanwhile is in the steps and the log, and the run must not be older than they are.
-    return Story(view=await runs.get_run(namespace, view.run.id), steps=steps, log=log, workers=workers)
+    return Story(view=await runs.get_run(namespace, view.run.id), steps=steps, log=log, why=explanation.text)
 
 
 def _drawn(screen: Screen, parts: Sequence[Text]) -> str:
@@ -107,9 +107,8 @@ def _header(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: 
         facts.append(f"priority {run.priority}")
     yield from _listed(facts, width=width, glyphs=glyphs)
     yield from _listed(_times(run, now=now), width=width, glyphs=glyphs)
-    why = why_not_running(view, steps=story.steps, workers=story.workers, now=now)
-    if why:
-        yield from _wrapped(why, width=width, style="" if run.status is RunStatus.RUNNING else style)
+    if not run.status.is_terminal:  # how it ended is told below
+        yield from _wrapped(escape(story.why), width=width, style="" if run.status is RunStatus.RUNNING else style)
 
 
 def _times(run: Run, *, now: Instant) -> list[str]:
@@ -137,14 +136,8 @@ def _listed(facts: Sequence[str], *, width: int, glyphs: Glyphs) -> Iterator[Tex
 
 
 def _wrapped(text: str, *, width: int, style: str) -> Iterator[Text]:
-    line = ""
-    for word in text.split(" "):
-        if line and len(line) + 1 + len(word) > width - 2:
-            yield Text(f"  {line}", style=style)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    yield Text(f"  {line}", style=style)
+    for line in wrapped(text, width=width - 2):
+        yield Text(f"  {line}", style=style)
 
 
 def _outcome(view: RunView, *, width: int, is_full: bool) -> Iterator[Text]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from windlass.model.run import RunStatus
 WIDTH_WITHOUT_TERMINAL = 80
 NARROWEST, WIDEST = 60, 200
 UNLIMITED = 10_000
+WORD = re.compile(r"windlass [a-z]+ [^\s,]+(?: --[a-z]+ [^\s,]+)?,?|\S+")
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
@@ -116,6 +118,21 @@ def cut(text: str, width: int, *, glyphs: Glyphs = UNICODE) -> str:
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(0, width - cell_len(glyphs.ellipsis))).rstrip() + glyphs.ellipsis
+
+
+def wrapped(text: str, *, width: int) -> list[str]:
+    """The text in lines of at most `width` cells, broken between words; what is longer stays whole.
+
+    A command counts as one word: it is there to be copied.
+    """
+    lines = [""]
+    for word in WORD.findall(text):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and cell_len(longer) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 class Screen:

@@ -91,7 +91,8 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
         LOGGER.info("Worker %s could not be buried: %s", worker.id, error)
         return False
     assert worker.lock is not None
-    LOGGER.warning(
+    LOGGER.log(
+        logging.WARNING if count else logging.INFO,
         "Worker %s (%s, pid %d) %s; runs it held that can be claimed again: %d.",
         worker.id,
         worker.host,

@@ -17,6 +17,7 @@ class Situation(StrEnum):
     BACKING_OFF = "backing_off"  # a step failed and is tried again later
     STARTS_LATER = "starts_later"  # it was started with a delay
     GIVEN_BACK = "given_back"  # a worker could not go on with it just now
+    WORKERS_DYING = "workers_dying"  # it was taken from dead ones again and again, and waits longer each time
     WAITING = "waiting"  # for what it needs, or an event
     PAUSED = "paused"
     HELD = "held"  # by a live worker: it is at work

@@ -98,19 +98,15 @@ def _count(number: int, one: str, many: str) -> str:
 
 def _parked(facts: Facts) -> Explanation:
     """Pending or sleeping: it is due, or says until when it rests."""
-    run, now, due_at = facts.run, facts.now, facts.run.available_at
+    now, due_at = facts.now, facts.run.available_at
     if due_at is None:
         return _waits(facts)
     if due_at <= now:
         return _due(facts, due_at, f"It has been due for {between(due_at, now)}.")
     wait = _what_wakes(facts)
-    when = _until(due_at, now=now)
     if wait is None:
-        text = f"It was started to begin later: {when}. No worker is needed before."
-        code = Situation.STARTS_LATER
-        if run.attempts:
-            text, code = f"A worker gave it back {_ago(facts.since, now=now)}; it goes on {when}.", Situation.GIVEN_BACK
-        return _answer(facts, code, text, since=facts.since, until=due_at)
+        return _rests(facts, due_at)
+    when = _until(due_at, now=now)
     if wait.kind is StepKind.SLEEP:
         slept = _since(wait.started_at or facts.since, now=now)
         text = f"It has slept {slept} and holds no worker; it goes on {when}."
@@ -125,6 +121,28 @@ def _parked(facts: Facts) -> Explanation:
         until=due_at,
         step=wait.key,
     )
+
+
+def _rests(facts: Facts, due_at: Instant) -> Explanation:
+    """Until a time that no step has named."""
+    now, when = facts.now, _until(due_at, now=facts.now)
+    if facts.cause == "death":
+        code = Situation.WORKERS_DYING
+        text = f"{_died(facts)} It may be what kills them, so it waits longer each time; it goes on {when}."
+    elif facts.run.attempts:
+        code = Situation.GIVEN_BACK
+        text = f"A worker gave it back {_ago(facts.since, now=now)}; it goes on {when}."
+    else:
+        code = Situation.STARTS_LATER
+        text = f"It was started to begin later: {when}. No worker is needed before."
+    return _answer(facts, code, text, since=facts.since, until=due_at)
+
+
+def _died(facts: Facts) -> str:
+    noticed, times = _ago(facts.since, now=facts.now), facts.run.recoveries
+    if times > 1:
+        return f"Its workers died {times} times in a row; the last time was noticed {noticed}."
+    return f"Its worker died; that was noticed {noticed}."
 
 
 def _what_wakes(facts: Facts) -> Step | None:
@@ -252,7 +270,7 @@ def _crashes(run: Run) -> str:
 def _due(facts: Facts, due_at: Instant, told: str, *, is_claim: bool = False) -> Explanation:
     run = facts.run
     if facts.cause == "death":
-        told = f"Its worker died; that was noticed {_ago(facts.since, now=facts.now)}. {told}"
+        told = f"{_died(facts)} {told}"
     able = _able(facts)
     if not able:
         code, more = _unserved(facts)

@@ -64,13 +64,16 @@ def migrate_sqlite(connection: apsw.Connection, *, where: str) -> None:
 
 def check_sqlite(connection: apsw.Connection, *, where: str) -> int:
     """The version of the schema, 0 for an empty file. Raises StoreRefused if it is not ours to use; writes nothing."""
-    (application_id,) = connection.execute("pragma application_id").fetchall()[0]
-    tables = {row[0] for row in connection.execute("select name from sqlite_schema")}
+    with connection:  # one look: else another process may create the tables between the first answer and the second
+        (application_id,) = connection.execute("pragma application_id").fetchall()[0]
+        tables = {row[0] for row in connection.execute("select name from sqlite_schema")}
+        is_ours = application_id == APPLICATION_ID and "meta" in tables
+        meta = {row[0]: row[1] for row in connection.execute(READ_META)} if is_ours else {}
     if application_id == 0 and not tables:
         return 0
-    if application_id != APPLICATION_ID or "meta" not in tables:
+    if not is_ours:
         raise StoreRefused(f"{where} belongs to another application; choose another file.")
-    return _judge({row[0]: row[1] for row in connection.execute(READ_META)}, "sqlite", where)
+    return _judge(meta, "sqlite", where)
 
 
 async def migrate_postgres(connection: asyncpg.Connection[Any], *, where: str) -> None:

@@ -10,6 +10,7 @@ import asyncpg
 from windlass.store.catalog import Dialect
 from windlass.store.migrate import check_postgres, check_sqlite, migrations
 from windlass.store.postgres.errors import DriverError, name_of, refuse
+from windlass.store.sqlite.errors import DriverError as FileError
 from windlass.store.sqlite.errors import refuse as refuse_file
 from windlass.store.sqlite.file import close_unchanged, refuse_other_than_files
 
@@ -34,7 +35,7 @@ def read_sqlite(path: str) -> int:
         database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         database.set_busy_timeout(BUSY_MILLISECONDS)
         return check_sqlite(database, where=where)
-    except apsw.Error as error:
+    except FileError as error:
         raise refuse_file(error, where=where) from None
     finally:
         if database is not None:

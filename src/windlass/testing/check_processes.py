@@ -25,11 +25,8 @@ from windlass.testing.journal import Event, Line
 from windlass.testing.journalled_work import CLAIM_LOST, OK, PARKED
 
 Holding = tuple[str, int]  # run id and token
-RECOVER, DEATH, RELEASE = (
-    "recover",
-    "death",
-    "release",
-)  # causes in the log: a claim that its holder did not finish under
+DEATH = "death"
+UNFINISHED = ("recover", DEATH, "release")  # causes in the log: a claim ended, and its holder had not come to an end
 
 _codec = Codec()
 
@@ -137,7 +134,7 @@ def every_execution_is_explained(crowd: Crowd) -> list[str]:
     found = []
     for (run_id, key), bodies in crowd.entered.items():
         failed = Counter(step.token for step in retried(crowd.last, (run_id, key)))
-        lost = sum(entry.cause in (RECOVER, DEATH, RELEASE) for entry in crowd.last.histories.get(run_id, []))
+        lost = sum(entry.cause in UNFINISHED for entry in crowd.last.histories.get(run_id, []))
         if len(bodies) - 1 > lost + failed.total():
             found.append(
                 f"{run_id} {key}: entered {len(bodies)} times; {lost} claims were lost, {failed.total()} failed"
@@ -219,7 +216,7 @@ def count_bodies(crowd: Crowd) -> Bodies:
     for name, bodies in crowd.entered.items():
         repeats = len(bodies) - 1
         failures = min(repeats, len(retried(crowd.last, name)))
-        lost = sum(entry.cause in (RECOVER, DEATH, RELEASE) for entry in crowd.last.histories.get(name[0], []))
+        lost = sum(entry.cause in UNFINISHED for entry in crowd.last.histories.get(name[0], []))
         losses = min(repeats - failures, lost)
         after_failures, after_lost_claims = after_failures + failures, after_lost_claims + losses
         unexplained += repeats - failures - losses

@@ -100,6 +100,24 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(listed: Scene) -
         assert process.stderr.read() == b""
 
 
+def test_a_reader_that_has_gone_before_the_first_line_is_fine(listed: Scene) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        result = subprocess.run(
+            [*WINDLASS, "runs", "--url", listed.url],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            timeout=PATIENCE,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
 @pytest.mark.spec("security:99")
 def test_output_that_cannot_be_written_is_one_line(listed: Scene) -> None:
     with Path("/dev/full").open("wb") as full:

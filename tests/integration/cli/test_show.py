@@ -43,7 +43,7 @@ async def one_order(harness: Harness) -> str:
 
 def test_a_completed_run_is_told_on_one_page() -> None:
     view = RunView(run=a_run(attempts=3), key="order-7", input=b'{"$tuple":["7"]}', output=b'"order 7 done"')
-    story = Story(view=view, steps=tuple(STEPS), log=tuple(ENDED_WELL), workers=())
+    story = Story(view=view, steps=tuple(STEPS), log=tuple(ENDED_WELL))
 
     lines = page(story, now=at(140), width=80, glyphs=UNICODE, is_full=False)
 
@@ -170,7 +170,7 @@ def test_a_sleeping_run_says_until_when(scene: Scene) -> None:
     shown = scene.shown("show", scene.play(nap))
 
     assert "☾ sleeping  nap()" in shown
-    assert "It sleeps and holds no worker; it goes on at 00:03:00 UTC, in 2 min 30 s." in shown
+    assert "It has slept since 00:00:00 UTC (30 s) and holds no worker; it goes on at" in shown
     assert "2 min 30 s left" in shown
 
 
@@ -189,8 +189,8 @@ def test_a_run_between_two_attempts_says_when_and_after_what(scene: Scene) -> No
 
     shown = " ".join(scene.shown("show", scene.play(retry)).split())
 
-    assert "Step charge is tried again at 00:0" in shown
-    assert "after ConnectionError: gateway timed out. " in shown
+    assert "Step 'charge' failed in attempt 1 with ConnectionError: gateway timed out. It holds no worker;" in shown
+    assert "the step is tried again at 00:0" in shown
     assert "✗ charge · attempt 1 at +0 s ConnectionError: gateway timed out" in shown
 
 
@@ -203,7 +203,7 @@ def test_a_run_nobody_serves_says_what_to_start(scene: Scene) -> None:
 
     shown = " ".join(scene.shown("show", run_id).split())
 
-    assert "It has been due for 40 s, but no live worker runs order." in shown
+    assert "It has been due for 40 s. No live worker runs 'order'. Start one: " in shown
     assert "windlass worker MODULE:APP --queue slow" in shown
 
 
@@ -241,7 +241,7 @@ def test_a_paused_run_says_why_and_resume_lets_it_go_on(scene: Scene) -> None:
     run_id = scene.play(hold, has_worker=False)
 
     shown = " ".join(scene.shown("show", run_id).split())
-    assert f"It is held for a person: The code changed under it. Then: windlass resume {run_id}" in shown
+    assert f"(0 s): The code changed under it. Then: windlass resume {run_id}" in shown
     assert "ReplayMismatch: The code changed under it." in scene.shown("runs")
     assert scene.shown("resume", run_id[:10]) == f"{run_id} (order) goes on; it is pending.\n"
     assert scene.json("show", run_id)["status"] == "pending"
@@ -257,13 +257,10 @@ def test_a_run_whose_worker_died_says_who_held_it_and_when_it_is_taken_over(scen
     run_id = scene.play(die, has_worker=False)
 
     shown = " ".join(scene.shown("show", run_id).split())
-    assert "It is held until 00:01:00 UTC (1 min left) by wrk_" in shown
-    assert "which has stopped; then another worker takes it over." in shown
+    assert "which has stopped, has held it since 00:00:00 UTC (0 s); its claim lasts until 00:01:00 UTC" in shown
 
     scene.clock.advance("90s")
-    assert "ran out 30 s ago; the next worker that serves it takes it over." in " ".join(
-        scene.shown("show", run_id).split()
-    )
+    assert "its claim ended at 00:01:00 UTC, 30 s ago" in " ".join(scene.shown("show", run_id).split())
     assert "claim ran out 30 s ago" in scene.shown("runs")
 
 

@@ -99,6 +99,20 @@ def test_an_old_wait_is_not_why_a_run_that_was_given_back_rests() -> None:
     assert (found.code, found.until) == (Situation.GIVEN_BACK, at(15))
 
 
+def test_a_run_whose_workers_keep_dying_says_so_while_it_waits_and_when_it_is_due() -> None:
+    died = "Its workers died 3 times in a row; the last time was noticed at 12:00:00 UTC, 10 s ago. "
+
+    rests = told(RunStatus.PENDING, cause="death", recoveries=3, available_at=at(14))
+    due = told(RunStatus.PENDING, cause="death", recoveries=3, available_at=at(4))
+
+    assert (rests.code, rests.until) == (Situation.WORKERS_DYING, at(14))
+    assert rests.text == (
+        f"{died}It may be what kills them, so it waits longer each time; it goes on at 12:00:14 UTC, in 4 s."
+    )
+    assert due.code is Situation.NO_WORKER
+    assert due.text.startswith(f"{died}It has been due for 6 s. No live worker runs 'order'.")
+
+
 def test_only_bodies_entered_under_this_claim_are_at_work() -> None:
     before = a_step("pack", 1, None, token=1)
     one, other = a_step("charge", 4, None), a_step("mail", 6, None)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FREE_FOR = 800 * MILLISECOND  # between the two looks; workers look once a second
 SETTLED_AFTER = 5 * SECOND  # for sessions to come back after a restart
 AGAIN_AFTER = 200 * MILLISECOND
+CLOSE_SECONDS = 5.0
 SESSION = {
     "application_name": "windlass worker",
     "idle_session_timeout": "0",  # it is idle all its life
@@ -91,10 +92,15 @@ class SessionLocks:
                     await self._let_go(self._session, worker)
 
     async def close(self) -> None:
-        keeper = self._keeper
-        self.kill()
+        keeper, self._keeper = self._keeper, None
         if keeper is not None:
+            keeper.cancel()
             await asyncio.wait([keeper])
+        if self._session is not None:
+            try:
+                await self._session.close(timeout=CLOSE_SECONDS)
+            except (*DriverError, TimeoutError):
+                self._session.terminate()
 
     def kill(self) -> None:
         """Cut the session for good, as the death of the process would."""

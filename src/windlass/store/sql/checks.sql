@@ -36,10 +36,14 @@ select 'a run has more claims than tokens', r.namespace, r.id from runs r
  where r.attempts > r.token or r.attempts < 0
 union all
 select 'recoveries without claims', r.namespace, r.id from runs r
- where r.recoveries < 0 or (r.recoveries > 0 and r.recoveries >= r.attempts)
+ where r.recoveries < 0 or r.recoveries > r.attempts
+    or (r.recoveries > 0 and r.recoveries = r.attempts and r.status <> 'pending')
 union all
 select 'a run that was given back still counts recoveries', r.namespace, r.id from runs r
  where r.status in ('waiting', 'pending', 'sleeping', 'paused') and r.recoveries <> 0
+   and 'death' <> (select g.cause from log g
+                    where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
+                    order by g.seq desc limit 1)
 union all
 select 'started_at and claims disagree', r.namespace, r.id from runs r
  where (r.attempts > 0) <> (r.started_at is not null)

@@ -20,9 +20,9 @@ def refuse_other_than_files(path: str, *, where: str) -> None:
     except OSError:  # it does not exist yet, or cannot be looked at: opening it says which
         return
     if stat.S_ISDIR(mode):
-        raise StoreRefused(f"{where} is a folder; name a file in it.")
+        raise StoreRefused(f"{where} cannot be opened: it is a folder; name a file in it.")
     if not stat.S_ISREG(mode):
-        raise StoreRefused(f"{where} is a device or a pipe; choose a file.")
+        raise StoreRefused(f"{where} cannot be opened: it is a device or a pipe; choose a file.")
 
 
 def create_private(path: str) -> None:

@@ -1,4 +1,4 @@
-"""An SQLite file opened for reading only: nothing is created, migrated, checkpointed or locked for others."""
+"""An SQLite file opened only to be looked at: nothing is created, migrated, checkpointed or written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from windlass.runtime import Clock
 from windlass.store.base import Tx
 from windlass.store.catalog import load
 from windlass.store.sqlite.connection import SqliteConnection
-from windlass.store.sqlite.errors import translate
+from windlass.store.sqlite.errors import DriverError, refuse, translate
+from windlass.store.sqlite.file import close_unchanged
 from windlass.store.sqlite.store import BUSY_FOR
 
 T = TypeVar("T")
@@ -24,32 +25,38 @@ class SqliteReader:
 
     def __init__(self, path: str, *, clock: Clock) -> None:
         self._path, self._clock = path, clock
-        self._where = f"The database {path}"
-        self._database: apsw.Connection
-        self._connection: SqliteConnection
+        self._where, self._catalog = f"The database {path}", load("sqlite")
+        self._database: apsw.Connection | None = None
 
     def open(self) -> None:
         """Raises StoreRefused if the file cannot be read."""
         try:
-            self._database = apsw.Connection(self._path, flags=apsw.SQLITE_OPEN_READONLY)
+            # Not read-only, though nothing is written: SQLite would leave the journals behind that it makes to read.
+            self._database = apsw.Connection(self._path, flags=apsw.SQLITE_OPEN_READWRITE)
             self._database.set_busy_timeout(BUSY_FOR // 1_000)
-            self._database.execute("pragma synchronous = full")
-        except apsw.Error as error:
-            raise translate(error, where=self._where) from None
-        self._connection = SqliteConnection(self._database, catalog=load("sqlite"))
+            self._database.execute("pragma query_only = on")
+            self._database.execute("pragma synchronous = full")  # as every connection of ours has it
+        except DriverError as error:
+            self.close()
+            raise refuse(error, where=self._where) from None
 
     def close(self) -> None:
-        with suppress(apsw.Error):
-            self._database.close(True)
+        database, self._database = self._database, None
+        if database is not None:
+            with suppress(apsw.Error):
+                close_unchanged(database, path=self._path)
 
     async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
         """Run fn on a snapshot. It must not write."""
+        database = self._database
+        assert database is not None  # open() comes first
+        connection = SqliteConnection(database, catalog=self._catalog)
         try:
-            self._database.execute("begin")
-            self._connection.begin(now=Instant(self._clock.now()), is_read_only=True)
-            return await fn(Tx(self._connection))
-        except apsw.Error as error:
+            database.execute("begin")
+            connection.begin(now=Instant(self._clock.now()), is_read_only=True)
+            return await fn(Tx(connection))
+        except DriverError as error:
             raise translate(error, where=self._where) from None
         finally:
-            if self._database.in_transaction:
-                self._database.execute("rollback")
+            if database.in_transaction:
+                database.execute("rollback")

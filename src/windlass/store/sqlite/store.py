@@ -17,7 +17,7 @@ from windlass.store.base import Hooks, Lane, NoHooks, Tx
 from windlass.store.catalog import load
 from windlass.store.migrate import check_sqlite, migrate_sqlite
 from windlass.store.sqlite.connection import SqliteConnection
-from windlass.store.sqlite.errors import refuse, translate
+from windlass.store.sqlite.errors import DriverError, refuse, translate
 from windlass.store.sqlite.file import close_unchanged, create_private, refuse_other_than_files
 from windlass.store.sqlite.locks import FileLocks
 from windlass.store.sqlite.thread import Killed, WriterThread
@@ -124,7 +124,7 @@ class SqliteStore:
             if database.readonly("main"):
                 raise apsw.ReadOnlyError
             self._prepare(database)
-        except apsw.Error as error:
+        except DriverError as error:
             if database is not None:
                 close_unchanged(database, path=self._path)
             raise refuse(error, where=self._where) from None
@@ -155,11 +155,11 @@ class SqliteStore:
             except apsw.BusyError as error:
                 self._roll_back()
                 if attempt == ATTEMPTS_WHEN_BUSY:
-                    raise translate(error, where=self._where) from None
+                    raise translate(error, where=self._where, in_use=True) from None
                 attempt += 1
-            except apsw.Error as error:
+            except DriverError as error:
                 self._roll_back()
-                raise translate(error, where=self._where) from None
+                raise translate(error, where=self._where, in_use=True) from None
             except BaseException:
                 self._roll_back()
                 raise
@@ -181,8 +181,8 @@ class SqliteStore:
             self._database.execute("begin")
             self._connection.begin(now=Instant(self._clock.now()), is_read_only=True)
             return _drive(name, fn(self._tx))
-        except apsw.Error as error:
-            raise translate(error, where=self._where) from None
+        except DriverError as error:
+            raise translate(error, where=self._where, in_use=True) from None
         finally:
             self._roll_back()
 
@@ -191,8 +191,8 @@ class SqliteStore:
             raise Killed
         try:
             (version,) = self._database.execute("pragma data_version").fetchall()[0]
-        except apsw.Error as error:
-            raise translate(error, where=self._where) from None
+        except DriverError as error:
+            raise translate(error, where=self._where, in_use=True) from None
         assert isinstance(version, int)
         return version
 

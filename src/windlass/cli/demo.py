@@ -1,0 +1,133 @@
+"""`windlass demo`: kill workers, kill everything, and count whether anything was lost or done again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from windlass.cli import verdict
+from windlass.cli.session import Session, shared_options
+from windlass.cli.stage import JsonStage, Stage
+from windlass.demo.scenes import Ending
+from windlass.demo.story import Story
+from windlass.demo.workers import DemoFailed, Workers
+from windlass.errors import InvalidInput
+from windlass.model.time import SECOND
+
+FAILED = 1
+PREFIX = "windlass-demo-"
+TOLD_TO_STOP = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+READING = 1.5  # seconds between two parts of the end
+
+
+@click.command(short_help="Kill workers and watch nothing get lost.")
+@click.option(
+    "--keep", "kept", type=click.Path(path_type=Path), metavar="FOLDER", help="Play in this new folder, and leave it."
+)
+@click.option("--pace", type=click.FloatRange(0.05, 10), default=1.0, show_default=True, help="0.5: twice as fast.")
+@shared_options
+@click.pass_context
+def demo(ctx: click.Context, /, *, kept: Path | None, pace: float) -> None:
+    """Kill workers, kill everything, and count whether anything was lost or done again.
+
+    It takes about 25 seconds, in a folder of its own that is removed afterwards. The count comes from a journal that is
+    kept outside the engine; the exit code is 1 if anything is not as promised.
+    """
+    session: Session = ctx.obj
+    if session.given_url is not None or session.given_namespace is not None:
+        raise click.UsageError("The demo plays on a database of its own; leave --url and --namespace out.")
+    stopped: list[signal.Signals] = []
+    try:
+        with _place(kept, pace=pace) as workers:
+            ending = asyncio.run(_until_told(_Performance(session, workers=workers, kept=kept, pace=pace), stopped))
+    except DemoFailed as failed:
+        raise click.ClickException(str(failed)) from None
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo(f"Stopped: no worker is left{'' if kept else ', and the folder is removed'}.", err=True)
+        ctx.exit(128 + (stopped[0] if stopped else signal.SIGINT))
+    ctx.exit(0 if ending.is_good else FAILED)
+
+
+@contextmanager
+def _place(kept: Path | None, *, pace: float) -> Iterator[Workers]:
+    """Workers in a folder to play in. Behind it nothing is left running, and the folder only if it is to be kept."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        if any(kept.iterdir()):
+            raise InvalidInput(f"{kept} is not empty; name a new folder.", reason="invalid_option", path="--keep")
+    made = None if kept else tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
+    workers = Workers((Path(made.name) if made else kept or Path()).absolute(), pace=pace)
+    try:
+        yield workers
+    finally:
+        with _undisturbed():
+            workers.close()
+            if made:
+                made.cleanup()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Nobody who is impatient leaves a process or a folder behind."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *TOLD_TO_STOP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Performance:
+    """The story, and behind it the parts of its end."""
+
+    def __init__(self, session: Session, *, workers: Workers, kept: Path | None, pace: float) -> None:
+        self._session, self._workers, self._kept, self._pace = session, workers, kept, pace
+        self._screen = session.screen
+
+    async def play(self) -> Ending:
+        stage = JsonStage(self._screen) if self._session.is_json else Stage(self._screen)
+        clock = self._session.clock
+        with stage:
+            ending = await Story(self._workers, audience=stage, clock=clock, pace=self._pace).play()
+        if self._session.is_json:
+            self._screen.write_json(verdict.as_record(ending), is_line=True)
+        else:
+            await self._close(ending)
+        return ending
+
+    async def _close(self, ending: Ending) -> None:
+        glyphs = self._screen.glyphs
+        await self._write(verdict.table(ending, glyphs=glyphs))
+        await self._write(verdict.counts(ending, glyphs=glyphs, is_terminal=self._screen.is_terminal))
+        await self._write(verdict.explained(ending, glyphs=glyphs, width=self._screen.width))
+        await self._write(verdict.commands(self._kept))
+
+    async def _write(self, lines: Iterable[Text]) -> None:
+        parts = list(lines)
+        # A path may be longer than the screen is wide, and has to be copied whole.
+        width = max([self._screen.width, *(part.cell_len for part in parts)])
+        self._screen.write(self._screen.draw(*parts, width=width))
+        if self._screen.is_terminal:
+            await self._session.clock.sleep(round(READING * self._pace * SECOND))
+
+
+async def _until_told(performance: _Performance, stopped: list[signal.Signals]) -> Ending:
+    """Play until the end, or until told to stop."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop(number: signal.Signals) -> None:
+        stopped.append(number)
+        task.cancel()
+
+    for number in TOLD_TO_STOP:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, stop, number)
+    return await performance.play()

@@ -1,0 +1,100 @@
+"""`windlass doctor`: is the database in order? It only looks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import click
+from rich.text import Text
+
+from windlass.assembly import open_admin, read_schema_version
+from windlass.cli.session import Session, is_missing, shared_options
+from windlass.cli.terminal import Screen, escape, wrapped
+from windlass.errors import WindlassError
+from windlass.model.checkup import Check, Checkup, Grade
+from windlass.rules import checkup as rules
+
+STYLES = {Grade.GOOD: "green", Grade.WARNING: "yellow", Grade.FAILED: "bold red", Grade.SKIPPED: "bright_black"}
+DIM = "bright_black"
+
+
+@click.command(short_help="Check that the database is in order.")
+@shared_options
+@click.pass_context
+def doctor(ctx: click.Context, /) -> None:
+    """Check the database: schema, files, consistency, durability, workers, clock.
+
+    It only looks: nothing is created, migrated or repaired. Exit code 1 if a check failed; warnings do not count.
+    """
+    session = ctx.ensure_object(Session)
+    checkup = asyncio.run(_examine(session))
+    if session.is_json:
+        session.screen.write_json(_record(checkup, where=session.location.shown))
+    else:
+        lines = list(_page(checkup, where=session.location.shown, screen=session.screen))
+        width = max([session.screen.width, *(line.cell_len for line in lines)])
+        session.screen.write(session.screen.draw(Text("\n").join(lines), width=width))
+    if not checkup.is_sound:
+        ctx.exit(1)
+
+
+async def _examine(session: Session) -> Checkup:
+    if is_missing(session.location):
+        text = f"{session.location.shown} does not exist: name another with --url, or create it: windlass migrate"
+        return Checkup(checks=(rules.unreadable("schema", text),))
+    checks: list[Check] = []
+    try:
+        # First and without opening the engine, which would migrate.
+        version = await read_schema_version(session.url)
+        checks.append(rules.schema(found=version.found, known=version.known))
+        if version.is_behind and session.location.kind == "postgresql":
+            checks.append(rules.skipped("database", "the rest is looked at once the schema is up to date"))
+            return Checkup(checks=tuple(checks))
+        async with open_admin(session.url, version, clock=session.clock) as admin:
+            checks += (await admin.check_up()).checks
+    except WindlassError as error:
+        checks.append(rules.unreadable("database" if checks else "schema", str(error)))
+    return Checkup(checks=tuple(checks))
+
+
+def _page(checkup: Checkup, *, where: str, screen: Screen) -> Iterator[Text]:
+    yield Text(escape(where), style="bold")
+    room = max(len(check.name) for check in checkup.checks)
+    for check in checkup.checks:
+        sign = _sign(check.grade, screen)
+        first, *rest = wrapped(escape(check.text), width=screen.width - room - 5)
+        yield Text(f" {sign} {check.name:{room}}  ", style=STYLES[check.grade]).append(first, style="default not bold")
+        for line in rest:
+            yield Text(f"{'':{room + 5}}{line}")
+        for detail in check.details:
+            head, *tail = wrapped(escape(detail), width=screen.width - room - 7)
+            yield Text(f"{'':{room + 5}}{screen.glyphs.dot} {head}", style=DIM)
+            for line in tail:
+                yield Text(f"{'':{room + 7}}{line}", style=DIM)
+    yield _conclusion(checkup)
+
+
+def _sign(grade: Grade, screen: Screen) -> str:
+    signs = {Grade.GOOD: screen.glyphs.completed, Grade.FAILED: screen.glyphs.failed, Grade.WARNING: "!"}
+    return signs.get(grade, screen.glyphs.skipped)
+
+
+def _conclusion(checkup: Checkup) -> Text:
+    failed = sum(check.grade is Grade.FAILED for check in checkup.checks)
+    warnings = sum(check.grade is Grade.WARNING for check in checkup.checks)
+    said = "The database is in order" if checkup.is_sound else "1 check failed" if failed == 1 else f"{failed} failed"
+    if warnings:
+        said += f"; {'1 warning does' if warnings == 1 else f'{warnings} warnings do'} not count against it"
+    return Text(said + ".", style="green" if checkup.is_sound else "bold red")
+
+
+def _record(checkup: Checkup, *, where: str) -> dict[str, object]:
+    return {
+        "database": where,
+        "is_sound": checkup.is_sound,
+        "checks": [
+            {"name": check.name, "grade": check.grade.value, "text": check.text, "details": list(check.details)}
+            for check in checkup.checks
+        ],
+    }

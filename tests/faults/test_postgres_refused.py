@@ -1,0 +1,122 @@
+"""Is a PostgreSQL database that cannot be used refused in one clear line, and left exactly as it was?"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from windlass.errors import StoreRefused
+from windlass.store.postgres.store import PostgresStore
+from windlass.testing.postgres import HOST, PostgresServer
+
+PATIENCE = 60.0
+SECRET = "s3cret-word"
+ALL_RELATIONS = """
+select n.nspname::text, c.relname::text, c.xmin::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname not like 'pg%' and n.nspname <> 'information_schema' order by 1, 2
+"""
+
+
+async def ask(url: str, *statements: str) -> list[Any]:
+    connection = await asyncpg.connect(url)
+    try:
+        return [[tuple(row) for row in await connection.fetch(statement)] for statement in statements]
+    finally:
+        await connection.close()
+
+
+async def open_and_close(url: str) -> None:
+    store = PostgresStore(url)
+    await store.open()
+    await store.close()
+
+
+async def be_newer(url: str) -> str:
+    await open_and_close(url)
+    await ask(url, "update windlass.meta set value = '999' where key = 'schema_version'")
+    return url
+
+
+async def be_foreign(url: str) -> str:
+    await ask(url, "create schema windlass", "create table windlass.mills (id bigint)")
+    return url
+
+
+async def be_forbidden(url: str) -> str:
+    await ask(url, "create role stranger login", "revoke create on database " + url.rpartition("/")[2] + " from public")
+    return url.replace("postgres@", "stranger@")
+
+
+async def be_hidden(url: str) -> str:
+    """It is there, and this user may not read it."""
+    await open_and_close(url)
+    await ask(url, "create role guest login")
+    return url.replace("postgres@", "guest@")
+
+
+async def be_missing(url: str) -> str:
+    return url + "_nowhere"
+
+
+async def be_locked(url: str) -> str:
+    await ask(url, "create role locked login password 'another-word'")
+    return url.replace("postgres@", f"locked:{SECRET}@")
+
+
+async def be_unreachable(url: str) -> str:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = probe.getsockname()[1]
+    return f"postgresql://postgres:{SECRET}@{HOST}:{port}/nowhere"
+
+
+REFUSED: dict[str, tuple[Callable[[str], Any], str]] = {
+    "a newer schema": (be_newer, r"has schema 999.*upgrade Windlass"),
+    "a schema of another application": (be_foreign, "of another application"),
+    "a user who may create nothing": (be_forbidden, "permission denied"),
+    "a user who may read nothing": (be_hidden, "permission denied"),
+    "a database that does not exist": (be_missing, "does not exist"),
+    "a wrong password": (be_locked, "password authentication failed"),
+    "a port nobody listens on": (be_unreachable, "cannot be opened: "),
+}
+
+
+@pytest.fixture(scope="module")
+def server(own_server: PostgresServer) -> PostgresServer:
+    """One that asks a certain user for a password."""
+    rules = own_server.directory / "data" / "pg_hba.conf"
+    rules.write_text(f"host all locked {HOST}/32 scram-sha-256\n" + rules.read_text())
+    own_server.restart(immediate=False)
+    return own_server
+
+
+@pytest.mark.spec("invariants:I-62")
+@pytest.mark.parametrize("name", REFUSED, ids=lambda name: name.replace(" ", "-"))
+async def test_a_database_that_cannot_be_used_is_refused_and_left_alone(
+    server: PostgresServer, figures: list[str], name: str
+) -> None:
+    spoil, reason = REFUSED[name]
+    made = server.create_database()
+    url = await spoil(made)
+    before = await ask(made, ALL_RELATIONS)
+
+    with pytest.raises(StoreRefused, match=reason) as refusal:
+        await open_and_close(url)
+    result = windlass("runs" if len(name) % 2 else "migrate", "--url", url)
+
+    assert "\n" not in str(refusal.value) and SECRET not in str(refusal.value)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1), result
+    assert SECRET not in result.stderr and "bug in Windlass" not in result.stderr
+    assert await ask(made, ALL_RELATIONS) == before
+    figures.append(f"{'postgresql':10}  {name}: refused 2 of 2 times, nothing changed")
+
+
+def windlass(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "windlass", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)

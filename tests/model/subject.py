@@ -1,0 +1,276 @@
+"""The real engine on a real database, asked the same questions as the reference; now and then its process dies."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.crash.places import Place, Places, PostgresPlace, postgres_places, sqlite_places
+from tests.model.operations import KEYS_EXPIRE_FOR, MAX_RECOVERIES, Call
+from windlass.engine.engine import Engine
+from windlass.errors import WindlassError
+from windlass.model.page import ListRuns
+from windlass.runtime import Ids, seeded_rng
+from windlass.store.base import Tx
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.queries.checks import CheckQueries
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import engine_on
+from windlass.testing.faults import Moment
+from windlass.testing.postgres import PostgresServer
+
+T = TypeVar("T")
+
+PATIENCE = 20.0  # real seconds for one answer
+HANG_UP_TURNS = 3  # of the loop, for the sockets of the dead to be closed
+OF_RUNS = frozenset(  # asked at the door `Runs`; all else at `Work`
+    {"get_run", "find_run", "wait_for_result", "list_steps", "read_log", "resume_run", "list_workers", "start_run"}
+)
+
+
+class NotedIds(Ids):
+    """The ids of the product, and which one was made last: of a start that was never answered nobody else knows."""
+
+    last = ""
+
+    def run(self) -> str:
+        self.last = super().run()
+        return self.last
+
+
+class Chance:
+    """The jitter that the operation at hand asks for."""
+
+    jitter = 0.0
+
+    def random(self) -> float:
+        return self.jitter
+
+    def getrandbits(self, k: int, /) -> int:
+        raise AssertionError("Ids have numbers of their own.")
+
+
+class Trap:
+    """Hooks that kill the store at the first such moment once they are set."""
+
+    def __init__(self, died: asyncio.Event) -> None:
+        self.moment: Moment | None = None
+        self.store: SqliteStore | PostgresStore | None = None
+        self._died, self._loop = died, asyncio.get_running_loop()
+
+    def before_begin(self, name: str) -> None:
+        self._reach(Moment.BEFORE_BEGIN)
+
+    def before_commit(self, name: str) -> None:
+        self._reach(Moment.BEFORE_COMMIT)
+
+    def after_commit(self, name: str) -> None:
+        self._reach(Moment.AFTER_COMMIT)
+
+    def _reach(self, moment: Moment) -> None:
+        if moment is self.moment and self.store is not None:
+            self.moment = None
+            self.store.kill()
+            self._loop.call_soon_threadsafe(self._died.set)  # SQLite calls from its writer thread
+
+
+class Subject:
+    """One story on one database. Between calls its loop stands still, as the clock does."""
+
+    def __init__(self, name: str, place: Place, runner: asyncio.Runner, clock: FakeClock) -> None:
+        self.name = name
+        self.died_inside = False  # the last time it died, at the moment asked for
+        self._place, self._runner, self._clock = place, runner, clock
+        self._chance, self._numbers = Chance(), seeded_rng("ids of the model test")
+        self._engine: Engine
+        self._store: SqliteStore | PostgresStore
+        self._trap: Trap
+        self._died: asyncio.Event
+        self._run(self._open())
+
+    @property
+    def last_id(self) -> str:
+        ids: Any = self._engine.parts.ids
+        return str(ids.last)
+
+    def doors(self) -> tuple[Any, Any]:
+        """For those who ask, for those who execute. A test with a planted bug opens others."""
+        return self._engine.runs, self._engine.work
+
+    def ask(self, call: Call) -> Any:
+        """The answer, or as a value whatever was raised: what nobody expects is a difference too."""
+        return self._run(self._ask(call))
+
+    def ask_and_die(self, call: Call | None, moment: Moment) -> str:
+        """Ask, die at that moment, begin anew. What is answered nobody hears; the id that a start has used remains."""
+        with warnings.catch_warnings():
+            # Tasks that had not begun yet never will.
+            warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
+            self._run(self._die(call, moment))
+        last_id = self.last_id
+        if isinstance(self._place, PostgresPlace):
+            self._place._settle()  # the server has let go of what the dead one had locked
+        self._run(self._open())
+        return last_id
+
+    def rows(self, *tables: str) -> dict[str, dict[Any, Any]]:
+        """What stands in these tables, by the same names as in the reference."""
+        return self._run(self._store.read("rows", lambda tx: _read(tx, tables), single=True))
+
+    def inconsistencies(self) -> list[str]:
+        found = self._run(self._store.read("inconsistencies", lambda tx: CheckQueries(tx.connection).inconsistencies()))
+        return [f"{item.rule}: {item.subject}" for item in found]
+
+    def close(self) -> None:
+        self._run(self._engine.close())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        # Not Runner.run: it sets a signal handler around every call, which costs more than many a call does.
+        return self._runner.get_loop().run_until_complete(work)
+
+    async def _open(self) -> None:
+        self._died = asyncio.Event()
+        self._trap = trap = Trap(self._died)
+        kind = SqliteStore if self.name == "sqlite" else PostgresStore
+        self._store = trap.store = kind(self._place.url, clock=self._clock, hooks=trap)
+        self._engine = engine_on(
+            self._store, self._clock, max_recoveries=MAX_RECOVERIES, keys_expire_for=KEYS_EXPIRE_FOR
+        )
+        self._engine.parts.ids = NotedIds(self._clock, self._numbers)
+        self._engine.parts.rng = self._chance
+        await self._engine.open()
+
+    async def _ask(self, call: Call) -> Any:
+        runs, work = self.doors()
+        self._chance.jitter = call.jitter
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if call.name == "walk_runs":
+                    return await _walk(runs, *call.arguments)
+                return await getattr(runs if call.name in OF_RUNS else work, call.name)(*call.arguments)
+        except Exception as error:
+            return error
+
+    async def _die(self, call: Call | None, moment: Moment) -> None:
+        if call is not None:
+            self._trap.moment = moment
+            answered, dead = asyncio.ensure_future(self._ask(call)), asyncio.ensure_future(self._died.wait())
+            await asyncio.wait([answered, dead], return_when=asyncio.FIRST_COMPLETED)
+            answer = answered.result() if answered.done() else None
+            if isinstance(answer, Exception) and not isinstance(answer, WindlassError):
+                raise answer
+        self.died_inside = self._died.is_set()
+        if not self.died_inside:
+            self._store.kill()
+        for _ in range(HANG_UP_TURNS):
+            await asyncio.sleep(0)
+        mine = asyncio.current_task()
+        while others := asyncio.all_tasks() - {mine}:
+            for task in others:
+                task.cancel()
+            await asyncio.sleep(0)
+
+
+async def _read(tx: Tx, tables: tuple[str, ...]) -> dict[str, dict[Any, Any]]:
+    checks = CheckQueries(tx.connection)
+    return {table: await READERS[table](checks) for table in tables}
+
+
+async def _runs(checks: CheckQueries) -> dict[Any, Any]:
+    return {row.run.id: row for row in await checks.runs()}
+
+
+async def _payloads(checks: CheckQueries) -> dict[Any, Any]:
+    return {row.run_id: row for row in await checks.payloads()}
+
+
+async def _steps(checks: CheckQueries) -> dict[Any, Any]:
+    return {(step.run_id, step.key, step.attempt): step for step in await checks.steps()}
+
+
+async def _log(checks: CheckQueries) -> dict[Any, Any]:
+    found: dict[str, list[Any]] = {}
+    for entry in await checks.log():
+        found.setdefault(entry.subject_id, []).append(entry)
+    return found
+
+
+async def _keys(checks: CheckQueries) -> dict[Any, Any]:
+    return {row.key: row for row in await checks.keys()}
+
+
+async def _workers(checks: CheckQueries) -> dict[Any, Any]:
+    return {worker.id: worker for worker in await checks.workers()}
+
+
+READERS = {
+    "runs": _runs,
+    "payloads": _payloads,
+    "steps": _steps,
+    "log": _log,
+    "keys": _keys,
+    "workers": _workers,
+}
+
+
+async def _walk(runs: Any, query: ListRuns) -> list[list[str]]:
+    pages: list[list[str]] = []
+    before: str | None = None
+    while not pages or before is not None:
+        page = await runs.list_runs(
+            ListRuns(
+                namespace=query.namespace,
+                status=query.status,
+                name=query.name,
+                queue=query.queue,
+                limit=query.limit,
+                before=before,
+            )
+        )
+        pages.append([run.id for run in page.runs])
+        before = page.next
+    return pages
+
+
+class Stores:
+    """Databases, each of which gives every story an empty one. Each has a loop of its own: the dead leave it empty."""
+
+    def __init__(self, *places: Places) -> None:
+        self._places = [(item, asyncio.Runner()) for item in places]
+
+    @contextmanager
+    def subjects(self, clock: FakeClock, kind: type[Subject] = Subject) -> Iterator[list[Subject]]:
+        opened: list[Subject] = []
+        try:
+            for places, runner in self._places:
+                opened.append(kind(places.name, places.fresh(), runner, clock))
+            yield opened
+        finally:
+            for subject in opened:
+                subject.close()
+
+    def close(self) -> None:
+        for _, runner in self._places:
+            runner.close()
+
+
+@contextmanager
+def stores_in(folder: Path, server: PostgresServer | None = None) -> Iterator[Stores]:
+    """SQLite, and PostgreSQL too if there is a server."""
+    with ExitStack() as stack:
+        places: list[Places] = [stack.enter_context(sqlite_places(_made(folder / "sqlite")))]
+        if server is not None:
+            url = server.create_database()
+            stack.callback(server.drop_database, url)
+            places.append(stack.enter_context(postgres_places(url, _made(folder / "postgresql"))))
+        yield stack.enter_context(closing(Stores(*places)))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder

@@ -1,0 +1,60 @@
+"""Stories that once showed a difference, or tell of something chance meets seldom. Told to both databases each time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model import operations as do
+from tests.model.story import tell
+from tests.model.subject import Stores
+from windlass.model.time import MINUTE, SECOND
+from windlass.testing.faults import Moment
+
+
+@pytest.mark.spec("invariants:I-60")
+def test_a_step_that_is_seen_to_begin_twice(stores: Stores) -> None:
+    """PostgreSQL answers with the first time, SQLite with the second. Nobody reads it, and the rows are the same."""
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Begin(),
+        do.Jump(span=-MINUTE),
+        do.Repeat(),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-07")
+def test_a_sleep_that_is_asked_for_twice_keeps_its_first_end(stores: Stores) -> None:
+    """The second answer says the whole delay again; what is recorded, and wakes the run, is the first."""
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Wait(sleeps=(("rest", MINUTE),)),
+        do.Advance(span=SECOND),
+        do.Repeat(),
+        do.Wait(park=True),
+        do.Advance(span=59 * SECOND - 1),
+        do.ClaimDue(),
+        do.Advance(span=1),
+        do.ClaimDue(),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-12", "invariants:I-15", "invariants:I-60")
+def test_a_run_that_kills_its_process_again_and_again(stores: Stores) -> None:
+    story = [
+        do.Crash(moment=Moment.AFTER_COMMIT, during=do.Start(key="a")),
+        do.Start(key="a"),
+        *[
+            do.Crash(moment=Moment.AFTER_COMMIT, during=do.ClaimDue()),
+            do.Advance(span=do.VISIBLE_FOR),
+        ]
+        * (do.MAX_RECOVERIES + 2),
+        do.Repeat(),
+    ]
+
+    tell(story, stores)

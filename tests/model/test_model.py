@@ -1,0 +1,41 @@
+"""Do SQLite, PostgreSQL and a few dictionaries agree on every answer and every row, whatever happens to them?"""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from tests.model.author import Author
+from tests.model.story import Tally, make_up
+from tests.model.subject import Stores
+from tests.scale import SCALE
+
+STORIES, LONGEST = 200 * SCALE, 50
+# `make test` tells the same stories each time, `make torture` new ones.
+SEED = 1 if SCALE == 1 else secrets.randbits(32)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-03", "invariants:I-12", "invariants:I-16", "invariants:I-17")
+@pytest.mark.spec("invariants:I-18", "invariants:I-19", "invariants:I-20", "invariants:I-21", "invariants:I-55")
+def test_both_databases_do_what_the_reference_says(stores: Stores, figures: list[str]) -> None:
+    tally = Tally()
+    for number in range(1, STORIES + 1):
+        length = LONGEST * (1 + number % 4) // 4
+        try:
+            make_up(Author(f"{SEED} {number}"), stores, length=length, tally=tally)
+        except Exception as error:
+            error.add_note(f"Made up from seed {SEED}, story {number}.")
+            raise
+
+    figures.append(
+        f"both        stories told as the reference tells them {tally.stories:,} of {STORIES:,}, seed {SEED}: "
+        f"{tally.operations:,} operations, {tally.crashes:,} crashes ({tally.inside:,} inside a transaction), "
+        f"{tally.jumps:,} clock jumps ({tally.back:,} back)"
+    )
+    figures.append(
+        f"both        answers as the reference gives them {tally.answers:,} of {tally.answers:,}, "
+        f"refusals among them {tally.refusals:,}"
+    )
+    assert tally.stories == STORIES
+    assert min(tally.inside, tally.back, tally.refusals) > STORIES // 2  # else it would prove little

@@ -17,6 +17,7 @@ from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, r
 from windlass import App, Context, Retry, RunFailed
 from windlass.client.handle import Handle
 from windlass.errors import Unavailable
+from windlass.model.time import SECOND
 from windlass.settings import Settings
 from windlass.store.base import NoHooks
 from windlass.testing.harness import Harness
@@ -68,6 +69,44 @@ async def test_a_claim_whose_answer_was_lost_in_an_outage_is_executed_when_it_is
 
     assert result == "done"
     assert await path_of(harness, handle) == ["pending", "running", "completed"]
+
+
+class Away(NoHooks):
+    """A store that cannot be written to while it is away."""
+
+    def __init__(self) -> None:
+        self.is_away, self.refused = False, 0
+
+    def before_begin(self, name: str) -> None:
+        if self.is_away:
+            self.refused += 1
+            raise Unavailable("The disk is full.")
+
+
+@pytest.mark.spec("invariants:I-01", "invariants:I-03", "invariants:I-61")
+async def test_a_result_is_kept_until_it_can_be_written_as_long_as_the_claim_lasts(open_harness: OpenHarness) -> None:
+    store, gate = Away(), Gate()
+    harness = await open_harness(hooks=store)
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        await ctx.step(gate.wait, name="wait")
+        return "done"
+
+    handle = await harness.start(order)
+    await gate.reached()
+    store.is_away = True
+    gate.open()
+    began_at = harness.clock.now()
+    tries = 0
+    while harness.clock.now() - began_at < 120 * SECOND:  # eight times as long as the engine itself is patient
+        tries += 1
+        harness.clock.advance("2s")
+        await eventually(lambda: store.refused >= tries, what="somebody tries to write")  # noqa: B023
+    store.is_away = False
+
+    assert await while_time_passes(harness, handle.result()) == "done"
+    assert gate.entries == 1
 
 
 async def test_whoever_waits_for_a_result_outlasts_a_database_that_is_away(harness: Harness, gate: Gate) -> None:

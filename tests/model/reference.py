@@ -211,7 +211,7 @@ class Reference:
         taken = [self._claim(self.runs[id], command) for *_, id in sorted(due)[: command.limit]]
         return [claimed for claimed in taken if claimed is not None]
 
-    def begin_step(self, command: BeginStep) -> object:
+    def begin_step(self, command: BeginStep) -> int:
         self._held(command)
         place = (command.run_id, command.key, command.attempt)
         known = self.steps.get(place)
@@ -219,7 +219,7 @@ class Reference:
             self.steps[place] = self._new_step(command, status="running", started_at=self.now)
         elif known.status == "running":
             known.token = command.token
-        return ACCEPTED  # with a time that nobody reads: of a second beginning the databases give different ones
+        return self.now
 
     def complete_step(self, command: CompleteStep) -> int:
         """A result, for ever. The same result under the same token is a repeat, also when the claim is gone."""
@@ -250,12 +250,17 @@ class Reference:
         run = self._held(command)
         failed = [self._failed(item) for item in command.failures]
         settled = [*failed, *(self._waiting(item) for item in command.waits)]
-        # As asked for, not as recorded: asked again it says the whole delay again, and the record keeps the first.
-        verdicts = tuple(Verdict(self._due_in(step), self.now) for step in settled)
-        for step in settled:
-            known = self.steps.get((step.run_id, step.key, step.attempt))
+        places = [(step.run_id, step.key, step.attempt) for step in settled]
+        for place, step in zip(places, settled, strict=True):
+            known = self.steps.get(place)
             if known is None or known.status in ("running", "waiting"):
-                self._write((step.run_id, step.key, step.attempt), step)
+                self._write(place, step)
+        # As recorded where that still waits: asked again, it says what is left of the first delay.
+        waiting = {(step.run_id, step.key, step.attempt): step for step in self._open_waits(run)}
+        verdicts = tuple(
+            Verdict(self._due_in(waiting.get(place, step)), self.now)
+            for place, step in zip(places, settled, strict=True)
+        )
         # A failure for good is an answer the code waits for, so such a run is not given back.
         if not command.park or any(step.due_at is None for step in failed):
             return Suspended(is_parked=False, verdicts=verdicts)

@@ -45,7 +45,7 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
             waits = [step for step in open_waits if step.key not in command.dropped]
             run = await save_run(tx, run_rules.park(run, waits, now=now), was=run, cause=_cause(waits))
         # Parked, the run's available_at is the only due time there is; else the holder goes on with each by itself.
-        verdicts = () if park else tuple(_verdict(step, now=now) for step in steps)
+        verdicts = () if park else await _verdicts(tx, run, steps, now=now)
         return Suspended(is_parked=park, verdicts=verdicts), run
 
     suspended, run = await parts.run_tx("park_run" if command.park else "suspend_steps", suspend)
@@ -60,5 +60,11 @@ def _cause(waits: Sequence[Step]) -> str:
     return "release" if first is None else first.kind
 
 
-def _verdict(step: Step, *, now: Instant) -> Verdict:
-    return Verdict(due_in=step_rules.remaining(step.due_at, now=now), at=now)
+async def _verdicts(tx: Tx, run: Run, steps: Sequence[Step], *, now: Instant) -> tuple[Verdict, ...]:
+    """When each of them is due by its record: asked again after a lost answer, that is the time of the first try."""
+    waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
+    recorded = {(step.key, step.attempt): step.due_at for step in waits}
+    return tuple(
+        Verdict(due_in=step_rules.remaining(recorded.get((step.key, step.attempt), step.due_at), now=now), at=now)
+        for step in steps
+    )

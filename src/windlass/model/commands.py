@@ -69,7 +69,7 @@ class Heartbeat(Struct, frozen=True, kw_only=True):
 class ClaimRuns(Struct, frozen=True, kw_only=True):
     namespace: str
     worker: WorkerId
-    poll: int  # grows with every poll of this worker; a repeat of one poll gets the same rows
+    poll: int  # grows with every poll of this worker: how the engine, asking again, knows what it has claimed before
     served: tuple[Served, ...]
     limit: int
     visibility_for: Duration

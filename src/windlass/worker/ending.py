@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from windlass.errors import ClaimLost, Unavailable
+from windlass.errors import ClaimLost, Unavailable, WindlassError
 from windlass.model.time import SECOND
 from windlass.runtime import Timer
 from windlass.worker.tasks import cancel_all
@@ -69,8 +69,8 @@ class Ending:
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except (ClaimLost, Unavailable) as error:
-            LOGGER.info("Run %s is dropped: %s", self._run_id, error)
+        except WindlassError as error:
+            self._tell_dropped(error)
             self.lose()
         except Exception:
             LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
@@ -81,8 +81,8 @@ class Ending:
             if report is not None:
                 await self._until_answered()
                 await report
-        except (ClaimLost, Unavailable) as error:
-            LOGGER.info("Run %s is dropped: %s", self._run_id, error)
+        except WindlassError as error:
+            self._tell_dropped(error)
         except Exception:
             LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
         finally:
@@ -93,6 +93,11 @@ class Ending:
             finally:
                 if not self.done.done():
                     self.done.set_result(None)
+
+    def _tell_dropped(self, error: WindlassError) -> None:
+        """That a claim is lost, or the store is away, happens; what else it refuses somebody should look at."""
+        is_usual = isinstance(error, ClaimLost | Unavailable)
+        LOGGER.log(logging.INFO if is_usual else logging.WARNING, "Run %s is dropped: %s", self._run_id, error)
 
     async def _until_answered(self) -> None:
         """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, ReplayMismatch
+from windlass.errors import InvalidInput, ReplayMismatch, Unavailable
 from windlass.model.commands import (
     BeginStep,
     Claim,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NULL = b"null"
 NO_DELAY = Duration(0)
+SEND_AGAIN_AFTER = SECOND  # on top of the engine's own patience
 LATER = Duration(5 * SECOND)  # what is in the way may be gone by then, and is not asked for in a loop
 
 
@@ -64,27 +65,31 @@ class Reports:
     def _complete(self, call: Call, stored: bytes, decoded: Any, ran_for: Duration) -> None:
         order = self._next_order()
         self.writing.add(order)
-        asked_at, renewal = self._host.clock.monotonic(), self._execution.tenure.renewal()
-        written = self._host.work.complete_step(
-            CompleteStep(
-                **self._attempt(call),
-                order=order,
-                output=stored,
-                ran_for=ran_for,
-                renew_for=renewal,
-            )
+        command = CompleteStep(
+            **self._attempt(call),
+            order=order,
+            output=stored,
+            ran_for=ran_for,
+            renew_for=self._execution.tenure.renewal(),
         )
-        self._when_done(written, functools.partial(self._completed, order, call, decoded, asked_at, renewal))
+        self._send(command, call, decoded)
 
-    def _completed(
-        self, order: int, call: Call, decoded: Any, asked_at: int, renewal: Duration | None, written: Any
-    ) -> None:
-        self.writing.discard(order)
+    def _send(self, command: CompleteStep, call: Call, decoded: Any) -> None:
+        if not self._execution.is_over:
+            asked_at, written = self._host.clock.monotonic(), self._host.work.complete_step(command)
+            self._when_done(written, functools.partial(self._completed, command, call, decoded, asked_at))
+
+    def _completed(self, command: CompleteStep, call: Call, decoded: Any, asked_at: int, written: Any) -> None:
+        if not written.cancelled() and isinstance(written.exception(), Unavailable) and not self._host.is_draining:
+            # The store is away, and a result is worth more than a slot: while the claim lasts nobody else has the run.
+            self._host.clock.call_later(SEND_AGAIN_AFTER, self._send, command, call, decoded)
+            return
+        self.writing.discard(command.order)
         if self._lost(written):
             return
-        if renewal is not None:
-            self._execution.tenure.renewed(asked_at=asked_at, visibility_for=renewal)
-        self._execution.result(order, call, lambda: (decoded, None), written.result())
+        if command.renew_for is not None:
+            self._execution.tenure.renewed(asked_at=asked_at, visibility_for=command.renew_for)
+        self._execution.result(command.order, call, lambda: (decoded, None), written.result())
 
     def observed(self, body: Body) -> None:
         """The body is still at work after a moment: note that it began. Nobody waits for this."""

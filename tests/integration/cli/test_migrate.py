@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli.scene import Scene
+from windlass.store.version import newest
 
-KNOWN = 1
+KNOWN = newest("sqlite")
 
 
 def test_a_new_database_is_created_once(scene: Scene, folder: Path) -> None:

@@ -52,7 +52,8 @@ select {step} from steps s
  where s.namespace = :namespace and s.run_id = :run_id
    and (s.status = 'waiting' or (s.status = 'failed' and s.due_at is not null))
    and s.attempt = (select max(m.attempt) from steps m
-                     where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key);
+                     where m.namespace = s.namespace and m.run_id = s.run_id and m.step_key = s.step_key)
+ order by s.step_key;
 
 -- name: histories_of_runs
 -- The latest attempt of every step of these runs: what a replay needs.

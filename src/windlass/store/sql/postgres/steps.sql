@@ -19,7 +19,7 @@ select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'running', h.token, h.fa
 on conflict (namespace, run_id, step_key, attempt) do update
    set token = excluded.token
  where steps.status = 'running'
-returning namespace, run_id, step_key, attempt, token, started_at;
+returning namespace, run_id, step_key, attempt, token, (select max(h.now) from held h);
 
 -- name: complete_steps
 -- Differs: arrays in, one statement, with the run locked while its token is checked. Of several completions of one run

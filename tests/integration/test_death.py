@@ -15,6 +15,7 @@ from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, ro
 from windlass import Context
 from windlass.model.commands import Probed, ProbeWorkers
 from windlass.model.page import ListRuns
+from windlass.model.run import GONE
 from windlass.model.time import SECOND, Duration
 from windlass.settings import Settings
 from windlass.testing.harness import Harness
@@ -88,7 +89,8 @@ async def test_a_worker_taken_for_dead_stops_its_bodies_and_comes_back(open_shar
     assert await handle.result() == "shipped by second"
     await gate.left()  # the body of the first was stopped, in the middle
     await eventually(lambda: not first.app._workers[0].executions, what="the run is dropped")
-    assert [entry.cause for entry in await log_of(second, handle.id)][-3:] == ["death", "claim", "finish"]
+    gone, *later = [entry.cause for entry in await log_of(second, handle.id)][-3:]
+    assert (gone in GONE, later) == (True, ["claim", "finish"])
 
     await Looks(first).again()
     known = {worker.id for worker in await first.opened.runs.list_workers("default")}

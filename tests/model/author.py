@@ -66,6 +66,7 @@ class Author:
             ("register", 1, lambda _: do.Register(worker=self._worker())),
             ("beat", 1, lambda _: do.Beat(worker=self._worker())),
             ("leave", 1, lambda _: do.Leave(worker=self._worker())),
+            ("probe", 3, self._probe),
             ("browse", 0.5, self._browse),
             ("advance", 2 if scene.due else 5, self._advance),
             ("jump", 1.5, lambda _: do.Jump(span=self._one_of(JUMPS))),
@@ -131,10 +132,14 @@ class Author:
             return do.Advance(span=self._one_of(ends[:2]) - self._one_of((0, 0, 0, 1)))
         return do.Advance(span=self._one_of(SPANS))
 
+    def _probe(self, _: Context) -> do.Probe:
+        lanes = self._one_of(((0,), (0, 1), (1, 2), (3,)))
+        return do.Probe(worker=self._worker(), lanes=lanes, everyone=self._is(0.3))
+
     def _crash(self, context: Context) -> do.Crash:
         while True:
             during = self.next(context)
-            if not isinstance(during, (do.Crash, do.Advance, do.Jump, do.Browse)):
+            if not isinstance(during, (do.Crash, do.Advance, do.Jump, do.Browse, do.Probe)):
                 return do.Crash(moment=self._one_of(tuple(Moment)), during=during)
 
     def _held(self) -> dict[str, int]:

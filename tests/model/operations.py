@@ -24,6 +24,7 @@ from windlass.model.commands import (
     FinishRun,
     Heartbeat,
     HoldRun,
+    ProbeWorkers,
     RegisterWorker,
     StartRun,
     Suspend,
@@ -337,6 +338,22 @@ class Leave:
 
     def call(self, context: Context) -> Call:
         return Call("deregister_worker", (NAMESPACE, WorkerId(WORKERS[self.worker])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A worker looks for dead ones: those whose process died and that have not registered again."""
+
+    worker: int = 0
+    lanes: tuple[int, ...] = (0,)
+    everyone: bool = False
+
+    def call(self, context: Context) -> Call:
+        served = tuple(LANES[lane] for lane in self.lanes)
+        id = WorkerId(WORKERS[self.worker])
+        return Call(
+            "probe_workers", (ProbeWorkers(namespace=NAMESPACE, worker=id, served=served, everyone=self.everyone),)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from tests.model.rows import (
     Key,
     Outcome,
     Payload,
+    Probed,
     Recorded,
     Run,
     RunRow,
@@ -39,6 +40,7 @@ from windlass.model.commands import (
     FinishRun,
     Heartbeat,
     HoldRun,
+    ProbeWorkers,
     RegisterWorker,
     StartRun,
     Suspend,
@@ -77,6 +79,7 @@ class Reference:
     keys: dict[str, Key] = field(default_factory=dict)
     workers: dict[str, Worker] = field(default_factory=dict)
     log: dict[str, list[Entry]] = field(default_factory=dict)
+    locked: set[str] = field(default_factory=set)  # workers whose lock the living process holds
     hashes: dict[str, bytes] = field(default_factory=dict)  # of the results of runs that are over
 
     def rows(self, table: str) -> dict[Any, Any]:
@@ -183,6 +186,7 @@ class Reference:
             started_at=self.now,
             seen_at=self.now,
         )
+        self.locked.add(command.id)
         return ACCEPTED
 
     def heartbeat(self, command: Heartbeat) -> None:
@@ -195,8 +199,34 @@ class Reference:
     def deregister_worker(self, namespace: str, id: str) -> None:
         worker = self.workers.get(id)
         if worker is not None and worker.stopped_at is None:
-            worker.stopped_at = worker.seen_at = self.now
-            worker.active = 0
+            self._stop(worker)
+        self.locked.discard(id)
+
+    def probe_workers(self, command: ProbeWorkers) -> Probed:
+        """Who has not stopped, and whose lock nobody holds, is dead: what it held goes back."""
+        there = sorted((item for item in self.workers.values() if item.stopped_at is None), key=_seen)
+        dead = []
+        for worker in there:
+            held = sorted((run for run in self.runs.values() if run.worker == worker.id), key=lambda run: run.id)
+            would_matter = bool(held) and bool(set(worker.served) & set(command.served))
+            if worker.id == command.worker or worker.id in self.locked or not (command.everyone or would_matter):
+                continue
+            self._stop(worker)
+            for run in held:
+                deaths = run.recoveries + 1
+                pause = 0 if deaths == 1 else min(1_000_000 * 2 ** (deaths - 2), 60_000_000)
+                self._give_back(run, "pending", self.now + pause, cause="death")
+                run.recoveries = deaths  # nobody gave it back
+            dead.append(worker.id)
+        return Probed(is_registered=any(item.id == command.worker for item in there), dead=tuple(dead))
+
+    def die(self) -> None:
+        """The process ends, and with it its locks."""
+        self.locked.clear()
+
+    def _stop(self, worker: Worker) -> None:
+        worker.stopped_at = worker.seen_at = self.now
+        worker.active = 0
 
     def claim_runs(self, command: ClaimRuns) -> list[Claimed]:
         """Due runs of the lanes served: the most urgent first, then the longest due, then by id."""
@@ -466,3 +496,7 @@ def _due(step: Step) -> int:
 def _delivery(step: Step) -> tuple[bool, int, str]:
     """Results in the order they reached the code, then what is open."""
     return (step.order is None, step.order or 0, step.key)
+
+
+def _seen(worker: Worker) -> tuple[int, str]:
+    return worker.seen_at, worker.id

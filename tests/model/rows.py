@@ -109,6 +109,12 @@ class Worker:
 
 
 @dataclass
+class Probed:
+    is_registered: bool
+    dead: tuple[str, ...]
+
+
+@dataclass
 class Started:
     run_id: str
     is_repeat: bool

@@ -20,7 +20,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.faults import Moment
 
 TABLES = ("runs", "payloads", "steps", "log", "keys", "workers")
-RARE = {"keys": ("start_run",), "workers": ("register_worker", "heartbeat", "deregister_worker")}
+RARE = {"keys": ("start_run",), "workers": ("register_worker", "heartbeat", "deregister_worker", "probe_workers")}
 NOT_REPEATED = ("walk_runs",)
 MOST_LINES = 12  # of one difference
 
@@ -127,6 +127,7 @@ class Telling:
         if call is not None and moment is Moment.AFTER_COMMIT:
             self._model.fresh_id, self._model.jitter = ids[0], call.jitter
             self._expected(call)
+        self._model.die()
 
     def _expected(self, call: Call) -> Any:
         try:

@@ -9,11 +9,15 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import asyncpg
+from msgspec.structs import replace
+
 from tests.crash.places import Place, Places, PostgresPlace, postgres_places, sqlite_places
 from tests.model.operations import KEYS_EXPIRE_FOR, MAX_RECOVERIES, Call
 from windlass.engine.engine import Engine
 from windlass.errors import WindlassError
 from windlass.model.page import ListRuns
+from windlass.model.run import DEATH, SESSION_LOST, LogEntry
 from windlass.runtime import Ids, seeded_rng
 from windlass.store.base import Tx
 from windlass.store.postgres.store import PostgresStore
@@ -31,6 +35,12 @@ HANG_UP_TURNS = 3  # of the loop, for the sockets of the dead to be closed
 OF_RUNS = frozenset(  # asked at the door `Runs`; all else at `Work`
     {"get_run", "find_run", "wait_for_result", "list_steps", "read_log", "resume_run", "list_workers", "start_run"}
 )
+
+
+LOCKED = """
+select count(*) from pg_locks l join pg_database d on d.oid = l.database
+ where l.locktype = 'advisory' and d.datname = current_database()
+"""
 
 
 class NotedIds(Ids):
@@ -115,6 +125,7 @@ class Subject:
         last_id = self.last_id
         if isinstance(self._place, PostgresPlace):
             self._place._settle()  # the server has let go of what the dead one had locked
+            self._run(_until_unlocked(self._place.url))
         self._run(self._open())
         return last_id
 
@@ -138,6 +149,8 @@ class Subject:
         self._trap = trap = Trap(self._died)
         kind = SqliteStore if self.name == "sqlite" else PostgresStore
         self._store = trap.store = kind(self._place.url, clock=self._clock, hooks=trap)
+        if isinstance(self._store, PostgresStore):  # believed at the first look, as on SQLite
+            self._store.locks.free_for = self._store.locks.settled_after = 0
         self._engine = engine_on(
             self._store, self._clock, max_recoveries=MAX_RECOVERIES, keys_expire_for=KEYS_EXPIRE_FOR
         )
@@ -152,7 +165,8 @@ class Subject:
             async with asyncio.timeout(PATIENCE):
                 if call.name == "walk_runs":
                     return await _walk(runs, *call.arguments)
-                return await getattr(runs if call.name in OF_RUNS else work, call.name)(*call.arguments)
+                answer = await getattr(runs if call.name in OF_RUNS else work, call.name)(*call.arguments)
+                return tuple(map(_told, answer)) if call.name == "read_log" else answer
         except Exception as error:
             return error
 
@@ -176,6 +190,17 @@ class Subject:
             await asyncio.sleep(0)
 
 
+async def _until_unlocked(url: str) -> None:
+    """Wait until the server has noticed that the sessions of the dead are gone."""
+    connection = await asyncpg.connect(url, ssl=False)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while await connection.fetchval(LOCKED):
+                pass  # the question itself takes its time
+    finally:
+        await connection.close()
+
+
 async def _read(tx: Tx, tables: tuple[str, ...]) -> dict[str, dict[Any, Any]]:
     checks = CheckQueries(tx.connection)
     return {table: await READERS[table](checks) for table in tables}
@@ -196,8 +221,13 @@ async def _steps(checks: CheckQueries) -> dict[Any, Any]:
 async def _log(checks: CheckQueries) -> dict[Any, Any]:
     found: dict[str, list[Any]] = {}
     for entry in await checks.log():
-        found.setdefault(entry.subject_id, []).append(entry)
+        found.setdefault(entry.subject_id, []).append(_told(entry))
     return found
+
+
+def _told(entry: LogEntry) -> LogEntry:
+    """What a free lock proves is the one thing in which the databases differ."""
+    return replace(entry, cause=DEATH) if entry.cause == SESSION_LOST else entry
 
 
 async def _keys(checks: CheckQueries) -> dict[Any, Any]:

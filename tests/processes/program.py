@@ -33,7 +33,7 @@ from windlass.runtime import SystemClock
 from windlass.settings import Settings
 from windlass.testing.check_claims import WORKER
 from windlass.testing.clock import FakeClock
-from windlass.testing.crashes import Scenario, _recover
+from windlass.testing.crashes import Scenario, recover
 from windlass.testing.faults import Faults, Moment, Point
 from windlass.testing.journal import Event, Journal
 from windlass.testing.journalled_work import JournalledWork
@@ -285,7 +285,7 @@ def live(
 
     async def tell() -> None:
         await played.open()
-        await (story.drive if life == 1 else _recover)(played)
+        await (story.drive if life == 1 else recover)(played)
         await played.finish()
 
     asyncio.run(tell())

@@ -15,7 +15,7 @@ from tests.processes.children import Child, Nursery, until
 from tests.processes.database import Database
 from tests.processes.program import FLAKY_LIMIT, MAX_RECOVERIES, SLOTS, start_stalling
 from tests.scale import SCALE
-from windlass.model.run import RunStatus
+from windlass.model.run import GONE, TAKEN, RunStatus
 from windlass.model.time import SECOND, Duration
 from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
 from windlass.testing.evidence import Snapshot
@@ -33,14 +33,14 @@ class Way(NamedTuple):
     """How the runs of the dead come back."""
 
     name: str
-    cause: str  # in the log
+    causes: frozenset[str]  # in the log
     visibility: float  # seconds a claim lasts
     probe: float  # seconds between two looks for dead workers; 0: nobody looks
 
 
 WAYS = (
-    Way("claims run out", "recover", visibility=2.0, probe=0.0),
-    Way("deaths are noticed", "death", visibility=300.0, probe=1.0),  # nobody could wait for the end of such a claim
+    Way("claims run out", TAKEN - GONE, visibility=2.0, probe=0.0),
+    Way("deaths are noticed", GONE, visibility=300.0, probe=1.0),  # nobody could wait for the end of such a claim
 )
 
 
@@ -126,7 +126,9 @@ def test_killing_processes_loses_nothing_and_repeats_nothing(
     assert judge_crowd(crowd) == []
     assert {run.status for run in last.runs.values()} == {RunStatus.COMPLETED}
     # Else it would have proved nothing: runs were taken from the dead, and bodies repeated because of it.
-    assert {entry.cause for entry in last.log} & {"recover", "death"} == {way.cause}
+    taken = {entry.cause for entry in last.log} & TAKEN
+    assert taken
+    assert taken <= way.causes
     assert count_bodies(crowd).after_lost_claims > 0
 
 
@@ -150,7 +152,7 @@ def test_what_the_dead_held_is_in_order_while_nobody_takes_it(
     until(lambda: at_work(victim.number) == SLOTS, what="the second one too")
 
     victim.end(signal.SIGKILL)
-    until(lambda: [entry.cause for entry in database.look().log].count("death") == SLOTS, what="its death is noticed")
+    until(lambda: sum(entry.cause in GONE for entry in database.look().log) == SLOTS, what="its death is noticed")
     seen = database.look()
     gate.touch()
     until(lambda: all(run.status.is_terminal for run in database.runs()), what="the end of every run")
@@ -174,7 +176,7 @@ def describe(what: str, crowd: Crowd) -> list[str]:
     lost = acknowledged - crowd.last.runs.keys()
     at_work = crowd.killed & frozenset(crowd.holders.values())
     causes = [entry.cause for entry in crowd.last.log]
-    taken = causes.count("recover") + causes.count("death")
+    taken = sum(cause in TAKEN for cause in causes)
     bodies = count_bodies(crowd)
     return [
         f"{what} {len(crowd.killed)} processes killed, {len(at_work)} of them after a claim; {taken} claims taken over",

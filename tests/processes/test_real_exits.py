@@ -22,7 +22,7 @@ from windlass.model.time import SECOND, Duration, Instant
 from windlass.testing.check_processes import TOGETHER, Crowd
 from windlass.testing.checkers import judge
 from windlass.testing.clock import FakeClock
-from windlass.testing.crashes import NOTICED_AFTER, Scenario, _not_held, play
+from windlass.testing.crashes import NOTICED_AFTER, Scenario, not_held, play
 from windlass.testing.evidence import Evidence
 from windlass.testing.faults import Point
 from windlass.testing.journal import read_journal
@@ -74,7 +74,7 @@ def exit_at(candidate: Candidate, place: Place, nursery: Nursery, *, probe_for: 
         return [f"never reached; it ended with {code}", nursery.complaints]
     died = place.look_at_death(at=first["now"], life=1)
     holders = set(map(WorkerId, first["holders"]))
-    complaints = _not_held(point, holders, died)
+    complaints = not_held(point, holders, died)
 
     now = first["now"] + NOTICED_AFTER
     second, code = live(2, scenario, place, nursery, now=now, point=None, probe_for=probe_for)

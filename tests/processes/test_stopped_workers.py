@@ -11,7 +11,7 @@ from tests.processes.children import Nursery, until
 from tests.processes.database import Database
 from tests.processes.program import MAX_RECOVERIES, start_stalling
 from tests.scale import SCALE
-from windlass.model.run import RunStatus
+from windlass.model.run import TAKEN, RunStatus
 from windlass.model.time import SECOND, Duration
 from windlass.testing.check_processes import Crowd, judge_crowd
 from windlass.testing.journal import Event, Line
@@ -74,7 +74,7 @@ def test_a_worker_that_stood_still_beyond_its_claims_writes_nothing(
     assert outputs == {**dict.fromkeys(ids, b"%d" % other.number), late: b"%d" % stopped.number}
     assert {run.status for run in last.runs.values()} == {RunStatus.COMPLETED}
     # Standing still is not death: nobody took the claims before they had run out.
-    assert [entry.cause for entry in last.log if entry.cause in ("recover", "death")] == ["recover"] * RUNS
+    assert [entry.cause for entry in last.log if entry.cause in TAKEN] == ["recover"] * RUNS
     crowd = Crowd(
         snapshots=(before, after, last),
         lines=read_shared_journal(journal),

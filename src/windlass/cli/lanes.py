@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from windlass.cli.terminal import escape
 from windlass.model.duration import describe
-from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.model.run import TAKEN, LogEntry, Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import Duration, Instant
 from windlass.rules.explain import between
@@ -85,7 +85,7 @@ def _lane_of_run(run: Run, log: Sequence[LogEntry], *, now: Instant) -> Lane:
     bars = []
     for entry, following in zip(log, [*log[1:], None], strict=True):
         mark = MARK_OF_STATUS.get(RunStatus(entry.to_status))
-        if entry.cause in ("recover", "death"):
+        if entry.cause in TAKEN:
             bars.append(Bar(entry.at, entry.at, Mark.INTERRUPTED))
         until = end if following is None else following.at
         if mark is not None and until > start:  # what came before the axis begins is said in words

@@ -34,7 +34,7 @@ from windlass.demo.scenes import (
 from windlass.demo.shop import ORDER, PLANS, REFUND, Bodies, Provider, open_shop
 from windlass.demo.workers import DATABASE, DemoFailed, WorkerProcess, Workers
 from windlass.model.page import ListRuns
-from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.run import DEATH, Run, RunId, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
 from windlass.runtime import Clock, system_rng
@@ -203,7 +203,7 @@ class Story:
         released = 0
         for run_id in self._keys:
             log = await self._runs.read_log(NAMESPACE, RunId(run_id))
-            released += any(entry.cause == "death" and entry.at >= since for entry in log)
+            released += any(entry.cause == DEATH and entry.at >= since for entry in log)
         return released
 
     async def _until(self, is_true: Callable[[Snapshot], Awaitable[bool]], *, what: str) -> Snapshot:

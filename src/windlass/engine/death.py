@@ -17,7 +17,7 @@ from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.errors import WindlassError
 from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker
-from windlass.model.run import WorkerId
+from windlass.model.run import DEATH, SESSION_LOST, WorkerId
 from windlass.model.worker import LockKind, Worker
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
@@ -26,7 +26,8 @@ from windlass.store.base import Tx
 
 LOGGER = logging.getLogger("windlass.worker")
 
-FOUND = {LockKind.FILE: "is dead", LockKind.SESSION: "has lost its session"}
+# What a free lock proves: the cause in the log, and what is said about the worker.
+PROOF = {LockKind.FILE: (DEATH, "is dead"), LockKind.SESSION: (SESSION_LOST, "has lost its session")}
 
 
 async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | None:
@@ -76,13 +77,15 @@ async def _bury_the_dead(parts: Parts, suspects: list[Worker]) -> tuple[WorkerId
 
 async def _bury(parts: Parts, worker: Worker) -> bool:
     """Whether the dead one has left nothing behind; with false, somebody has to look again."""
+    assert worker.lock is not None
+    cause, found = PROOF[worker.lock]
 
     async def bury(tx: Tx) -> int:
         if not await tx.workers.stop(worker.namespace, id=worker.id):
             return 0  # it left in order meanwhile, or this very transaction was committed and its answer lost
         now, held = await tx.now(), await tx.runs.lock_held_by(worker.namespace, worker=worker.id)
         for run in held:
-            await save_run(tx, run_rules.take_from_dead(run, now=now), was=run, cause="death")
+            await save_run(tx, run_rules.take_from_dead(run, now=now), was=run, cause=cause)
         return len(held)
 
     try:
@@ -90,14 +93,13 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
     except WindlassError as error:
         LOGGER.info("Worker %s could not be buried: %s", worker.id, error)
         return False
-    assert worker.lock is not None
     LOGGER.log(
         logging.WARNING if count else logging.INFO,
         "Worker %s (%s, pid %d) %s; runs it held that can be claimed again: %d.",
         worker.id,
         worker.host,
         worker.pid,
-        FOUND[worker.lock],
+        found,
         count,
     )
     for queue in sorted({item.queue for item in worker.served}):

@@ -66,6 +66,14 @@ class RunView(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None  # of a failed run, or why a paused one is paused
 
 
+# Causes in the log by which a claim ended that nobody gave back.
+RECOVERED = "recover"  # it ran out
+DEATH = "death"  # its holder's process was found dead
+SESSION_LOST = "session_lost"  # its holder's session was: dead, or cut off
+GONE = frozenset({DEATH, SESSION_LOST})
+TAKEN = GONE | {RECOVERED}
+
+
 class LogEntry(Struct, frozen=True, kw_only=True):
     """One status change, written in the transaction that made it."""
 

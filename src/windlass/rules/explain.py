@@ -14,7 +14,7 @@ from msgspec import Struct
 from windlass.model.duration import describe, from_instant
 from windlass.model.explanation import Explanation, Situation
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.run import LogEntry, Run, RunStatus, RunView
+from windlass.model.run import DEATH, GONE, LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import DAY, SECOND, Duration, Instant
 from windlass.model.worker import LockKind, Served, Worker
@@ -126,7 +126,7 @@ def _parked(facts: Facts) -> Explanation:
 def _rests(facts: Facts, due_at: Instant) -> Explanation:
     """Until a time that no step has named."""
     now, when = facts.now, _until(due_at, now=facts.now)
-    if facts.cause == "death":
+    if facts.cause in GONE:
         code = Situation.WORKERS_DYING
         text = f"{_died(facts)} It may be what kills them, so it waits longer each time; it goes on {when}."
     elif facts.run.attempts:
@@ -140,14 +140,16 @@ def _rests(facts: Facts, due_at: Instant) -> Explanation:
 
 def _died(facts: Facts) -> str:
     noticed, times = _ago(facts.since, now=facts.now), facts.run.recoveries
+    died = "died" if facts.cause == DEATH else "died, or lost their session,"
     if times > 1:
-        return f"Its workers died {times} times in a row; the last time was noticed {noticed}."
-    return f"Its worker died; that was noticed {noticed}."
+        return f"Its workers {died} {times} times in a row; the last time was noticed {noticed}."
+    died = "died" if facts.cause == DEATH else "died, or lost its session"
+    return f"Its worker {died}; that was noticed {noticed}."
 
 
 def _what_wakes(facts: Facts) -> Step | None:
     """The wait this run was parked for. One whose branch was given up may be due earlier and wakes nobody."""
-    if facts.cause in ("start", "release", "death"):
+    if facts.cause in GONE | {"start", "release"}:
         return None
     waits = [step for step in facts.steps if step.due_at is not None and step.status is not StepStatus.COMPLETED]
     meant = [step for step in waits if step.due_at == facts.run.available_at]
@@ -269,7 +271,7 @@ def _crashes(run: Run) -> str:
 
 def _due(facts: Facts, due_at: Instant, told: str, *, is_claim: bool = False) -> Explanation:
     run = facts.run
-    if facts.cause == "death":
+    if facts.cause in GONE:
         told = f"{_died(facts)} {told}"
     able = _able(facts)
     if not able:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.codec import Codec
-from windlass.model.run import LogEntry, RunStatus
+from windlass.model.run import GONE, TAKEN, LogEntry, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import SECOND, Duration
 from windlass.testing import check_claims, check_runs, check_steps
@@ -25,8 +25,7 @@ from windlass.testing.journal import Event, Line
 from windlass.testing.journalled_work import CLAIM_LOST, OK, PARKED
 
 Holding = tuple[str, int]  # run id and token
-DEATH = "death"
-UNFINISHED = ("recover", DEATH, "release")  # causes in the log: a claim ended, and its holder had not come to an end
+UNFINISHED = TAKEN | {"release"}  # causes in the log: a claim ended, and its holder had not come to an end
 
 _codec = Codec()
 
@@ -178,7 +177,7 @@ def only_the_dead_are_declared_dead(crowd: Crowd) -> list[str]:
     for run_id, entries in crowd.last.histories.items():
         for token, entry in _ends(entries):
             holder = crowd.holders.get((run_id, token))
-            if entry.cause == DEATH and holder is not None and holder not in crowd.killed:
+            if entry.cause in GONE and holder is not None and holder not in crowd.killed:
                 found.append(f"{run_id}: token {token} was taken from process {holder}, which lives")
     return found
 

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 
 from windlass.codec import Codec
 from windlass.model.failure import FailureKind
-from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.model.run import GONE, RECOVERED, TAKEN, LogEntry, Run, RunStatus
 from windlass.rules.runs import TRANSITIONS
 from windlass.testing.evidence import Evidence, Snapshot
 from windlass.testing.journal import Event
 
 _codec = Codec()
-
-
-TAKEN = ("recover", "death")  # causes: a claim ended that nobody gave back
 
 
 def accepted_runs_end_or_say_what_they_wait_for(evidence: Evidence) -> list[str]:
@@ -181,4 +178,4 @@ def _recoveries_in_a_row(entries: list[LogEntry]) -> int:
 def _is_recovery(claim: LogEntry, entries: list[LogEntry]) -> bool:
     """Did this claim follow one that nobody gave back?"""
     before = entries[entries.index(claim) - 1 :][:1]
-    return claim.cause == "recover" or [entry.cause for entry in before] == ["death"]
+    return claim.cause == RECOVERED or any(entry.cause in GONE for entry in before)

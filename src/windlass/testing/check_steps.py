@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from windlass.codec import Codec
 from windlass.model.failure import FailureKind
 from windlass.model.retry import DEFAULT_RETRY
-from windlass.model.run import LogEntry, RunStatus
+from windlass.model.run import TAKEN, LogEntry, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.rules.retries import RETRIED
 from windlass.testing.evidence import Evidence, Snapshot, StepName, is_settled
@@ -71,7 +71,7 @@ def every_execution_is_explained(evidence: Evidence) -> list[str]:
             step.status is StepStatus.FAILED and step.due_at is not None
             for step in evidence.last.attempts.get((run_id, key), [])
         )
-        explained = causes["recover"] + causes["death"] + causes["release"] + retried
+        explained = sum(causes[cause] for cause in TAKEN) + causes["release"] + retried
         if times - 1 > explained:
             found.append(f"{run_id} {key}: entered {times} times, and only {explained} repeats are explained")
     return found

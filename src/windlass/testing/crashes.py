@@ -96,7 +96,7 @@ def play(
     try:
         for number, k in enumerate([*crash_at, None]):
             clock = FakeClock(start_at=now)
-            drive = scenario.drive if number == 0 else _recover
+            drive = scenario.drive if number == 0 else recover
             died = _live(scenario, place, journal, clock, drive=drive, crash_at=k, has_wakeups=has_wakeups)
             case.points.append(died.points)
             snapshots.append(died.left)
@@ -104,7 +104,7 @@ def play(
             case.complaints += died.complaints
             holders |= died.holders
             if died.point is not None:
-                case.complaints += _not_held(died.point, holders, snapshots[-1])
+                case.complaints += not_held(died.point, holders, snapshots[-1])
             else:
                 if k is not None:
                     case.complaints.append(f"{k}: never reached in life {number + 1}")
@@ -199,14 +199,14 @@ async def _until_dead(life: Life, drive: Drive, dead: asyncio.Event, *, has_wake
         await asyncio.sleep(0)
 
 
-async def _recover(life: Life) -> None:
+async def recover(life: Life) -> None:
     """A new process: it waits for what the dead one still holds, and clients ask again where they got no answer."""
     await life.hire()
     await life.settle()
     await life.ask_again(lost_starts(read_journal(life.journal.path)))
 
 
-def _not_held(point: Point, holders: set[WorkerId], snapshot: Snapshot) -> list[str]:
+def not_held(point: Point, holders: set[WorkerId], snapshot: Snapshot) -> list[str]:
     """A process that is killed releases nothing: what it had claimed is running, under its name and its token."""
     claimed = [run for run in snapshot.runs.values() if snapshot.histories[run.id][-1].to_status == RunStatus.RUNNING]
     found = [

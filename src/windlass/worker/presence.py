@@ -19,7 +19,7 @@ from windlass.worker.host import Host
 LOGGER = logging.getLogger("windlass.worker")
 
 HEARTBEAT_EVERY = 10 * SECOND
-THOROUGH_LOOKS = 3  # a worker that has just come looks at everyone; a lost session takes two looks to be believed
+THOROUGH_LOOKS = 10  # a worker that has just come looks at everyone; a lost session takes a while to be believed
 
 
 @dataclass(slots=True, kw_only=True)

@@ -162,8 +162,18 @@ async def test_workers_of_one_process_are_not_asked_about(open_locks: Open, cloc
     assert await looks(locks, clock, count=3) == [False] * 3
 
 
-async def test_without_a_session_nobody_is_judged(open_locks: Open, clock: FakeClock) -> None:
-    assert await looks(open_locks(), clock, count=3) == [False] * 3
+async def test_nobody_is_judged_right_after_the_server_has_started(open_locks: Open, clock: FakeClock) -> None:
+    prober = open_locks()
+    prober.settled_after = 10**12  # a server that has been up for longer than that is none of ours
+
+    assert await looks(prober, clock, count=3) == [False] * 3
+
+
+async def test_without_an_answer_nobody_is_judged(clock: FakeClock) -> None:
+    async def connect() -> Any:
+        raise ConnectionRefusedError("no")
+
+    assert await looks(SessionLocks(connect, clock=clock, where="The database"), clock, count=3) == [False] * 3
 
 
 async def test_a_server_that_does_not_answer_is_unavailable(clock: FakeClock) -> None:

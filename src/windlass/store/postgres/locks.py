@@ -47,6 +47,7 @@ SERVER_UP_FOR = "select extract(epoch from clock_timestamp() - pg_postmaster_sta
 class SessionLocks:
     def __init__(self, connect: Callable[[], Coroutine[Any, Any, Session]], *, clock: Clock, where: str) -> None:
         self._connect, self._clock, self._where = connect, clock, where
+        self.free_for, self.settled_after = FREE_FOR, SETTLED_AFTER
         self._pace = SystemClock()  # how soon a connection can be had again is a matter of real time
         self._session: Session | None = None
         self._own: set[WorkerId] = set()
@@ -68,20 +69,23 @@ class SessionLocks:
 
     async def seize(self, worker: WorkerId) -> bool:
         async with self._turn:
-            session, now = self._session, self._clock.monotonic()
-            # A session may take its own lock once more: workers of this process are not to be asked about.
-            if worker in self._own or session is None or session.is_closed() or now < self._judging_from:
-                return False
             try:
-                if not await self._take(session, worker):
-                    self._free_since.pop(worker, None)
-                    return False
-                if now - self._free_since.setdefault(worker, now) >= FREE_FOR:
-                    return True
-                await self._let_go(session, worker)
+                return await self._seize(await self._opened(), worker)
             except DriverError:
-                pass  # nobody can be judged without an answer
+                return False  # nobody can be judged without an answer
+
+    async def _seize(self, session: Session, worker: WorkerId) -> bool:
+        now = self._clock.monotonic()
+        # A session may take its own lock once more: workers of this process are not to be asked about.
+        if worker in self._own or session.is_closed() or now < self._judging_from:
             return False
+        if not await self._take(session, worker):
+            self._free_since.pop(worker, None)
+            return False
+        if now - self._free_since.setdefault(worker, now) >= self.free_for:
+            return True
+        await self._let_go(session, worker)
+        return False
 
     async def release(self, worker: WorkerId, *, for_good: bool) -> None:
         self._own.discard(worker)
@@ -135,7 +139,7 @@ class SessionLocks:
         except BaseException:
             session.terminate()
             raise
-        self._judging_from = self._clock.monotonic() + max(0, SETTLED_AFTER - up_for)
+        self._judging_from = self._clock.monotonic() + max(0, self.settled_after - up_for)
         self._held.clear()
         return session
 
@@ -156,7 +160,7 @@ class SessionLocks:
             try:
                 if self._session is None or self._session.is_closed():
                     self._session = await self._open()
-                    self._judging_from = self._clock.monotonic() + SETTLED_AFTER
+                    self._judging_from = self._clock.monotonic() + self.settled_after
                 for worker in tuple(self._own):
                     await self._take(self._session, worker)
             except DriverError:

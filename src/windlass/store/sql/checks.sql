@@ -41,9 +41,9 @@ select 'recoveries without claims', r.namespace, r.id from runs r
 union all
 select 'a run that was given back still counts recoveries', r.namespace, r.id from runs r
  where r.status in ('waiting', 'pending', 'sleeping', 'paused') and r.recoveries <> 0
-   and 'death' <> (select g.cause from log g
-                    where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
-                    order by g.seq desc limit 1)
+   and (select g.cause from log g
+         where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
+         order by g.seq desc limit 1) not in ('death', 'session_lost')
 union all
 select 'started_at and claims disagree', r.namespace, r.id from runs r
  where (r.attempts > 0) <> (r.started_at is not null)

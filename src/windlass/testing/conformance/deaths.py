@@ -96,7 +96,9 @@ class DeathConformance:
             assert (row.status, row.worker, row.token) == (RunStatus.PENDING, None, run.token)
             assert row.available_at is not None
             assert row.available_at <= clock.now()
-        assert [entry[2] for entry in await causes(store, 1)][-1] == "death"
+        # A free file lock proves a death, a free session lock only that a session was lost.
+        proof = {LockKind.FILE: "death", LockKind.SESSION: "session_lost"}[pair.lock]
+        assert [entry[2] for entry in await causes(store, 1)][-1] == proof
         assert [worker.id for worker in await live(store)] == [WORKER]
         again = await claim(store, worker=WORKER)
         assert sorted((row.run.id, row.run.token) for row in again) == [(mine.id, 2), (other.id, 2)]

@@ -13,21 +13,35 @@ import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of
 from windlass import Context
+from windlass.errors import StoreRefused, Unavailable
 from windlass.model.commands import Probed, ProbeWorkers
 from windlass.model.page import ListRuns
-from windlass.model.run import GONE
+from windlass.model.run import GONE, WorkerId
 from windlass.model.time import SECOND, Duration
 from windlass.settings import Settings
 from windlass.testing.harness import Harness
 
+TURNS = 500  # real milliseconds for one look
 LOOKS = 4  # a lost session takes two looks to be believed
 NEVER = Duration(0)
 
 
-async def lose_lock(harness: Harness) -> None:
-    """What a lost session is to others: the lock is free, though the worker lives."""
-    (worker,) = harness.app._workers
-    await harness.opened.engine.parts.store.locks.release(worker.id, for_good=False)
+class CutOff:
+    """What a lost session is: the lock is free and cannot be had again for a while, though the worker lives."""
+
+    def __init__(self, harness: Harness) -> None:
+        (self._worker,) = harness.app._workers
+        self._locks: Any = harness.opened.engine.parts.store.locks
+
+    async def __aenter__(self) -> None:
+        self._locks.take = self._refuse
+        await self._locks.release(self._worker.id, for_good=False)
+
+    async def __aexit__(self, *_: object) -> None:
+        del self._locks.take
+
+    async def _refuse(self, worker: WorkerId) -> None:
+        raise Unavailable("The database is out of reach.")
 
 
 class Looks:
@@ -41,12 +55,15 @@ class Looks:
     async def again(self) -> None:
         """Let time pass until the worker has looked a few times more."""
         for _ in range(LOOKS):
-            seen = self._count
-            self._harness.clock.advance("1s")
-            await eventually(functools.partial(self._has_looked, seen), what="the worker looks")
+            await eventually(functools.partial(self._has_looked, self._count), what="the worker looks")
 
-    def _has_looked(self, seen: int) -> bool:
-        return self._count > seen
+    async def _has_looked(self, before: int) -> bool:
+        self._harness.clock.advance("1s")
+        for _ in range(TURNS):
+            if self._count > before:
+                return True
+            await asyncio.sleep(0.001)
+        return False  # it was busy with the look before, and began to wait only now
 
     async def _counted(self, command: ProbeWorkers) -> Probed:
         try:
@@ -57,7 +74,7 @@ class Looks:
 
 def declare(harness: Harness, name: str, gate: Gate | None) -> Any:
     async def ship() -> str:
-        if gate is not None:
+        if gate is not None and gate.entries == 0:  # once: whoever comes again is let through
             await gate.wait()
         return f"shipped by {name}"
 
@@ -83,40 +100,34 @@ async def test_a_worker_taken_for_dead_stops_its_bodies_and_comes_back(open_shar
     gate = Gate()
     first, second, handle, looks = await two_workers(open_shared, gate)
 
-    await lose_lock(first)
-    await looks.again()
+    async with CutOff(first):
+        await looks.again()
+        assert await handle.result() == "shipped by second"  # the only slot of the first is taken
+    await Looks(first).again()
 
-    assert await handle.result() == "shipped by second"
     await gate.left()  # the body of the first was stopped, in the middle
     await eventually(lambda: not first.app._workers[0].executions, what="the run is dropped")
     gone, *later = [entry.cause for entry in await log_of(second, handle.id)][-3:]
     assert (gone in GONE, later) == (True, ["claim", "finish"])
-
-    await Looks(first).again()
     known = {worker.id for worker in await first.opened.runs.list_workers("default")}
     assert known == {harness.app._workers[0].id for harness in (first, second)}
-    gate.open()
-    async with asyncio.timeout(20):
-        results = {await (await first.start(first.app._registry.find_workflow("order").function)).result()}
-    assert results <= {"shipped by first", "shipped by second"}
 
 
 async def test_a_worker_that_does_not_look_hears_of_it_at_its_next_sign_of_life(open_shared: OpenHarness) -> None:
     gate = Gate()
     first, second, handle, looks = await two_workers(open_shared, gate, settings=Settings(probe_for=NEVER))
 
-    await lose_lock(first)
-    await looks.again()
-    assert await handle.result() == "shipped by second"
-    first.clock.advance("10s")
-
-    await gate.left()
+    async with CutOff(first):
+        await looks.again()
+        assert await handle.result() == "shipped by second"
     known = {first.app._workers[0].id, second.app._workers[0].id}
 
     async def are_known() -> bool:
+        first.clock.advance("1s")  # a sign of life goes out every ten
         return {worker.id for worker in await first.opened.runs.list_workers("default")} == known
 
     await eventually(are_known, what="the first worker is registered again")
+    await gate.left()
 
 
 async def test_nobody_looks_where_looking_is_switched_off(open_shared: OpenHarness) -> None:
@@ -127,12 +138,11 @@ async def test_nobody_looks_where_looking_is_switched_off(open_shared: OpenHarne
     second = await open_shared(settings=Settings(probe_for=NEVER))
     declare(second, "second", None)
 
-    await lose_lock(first)
-    for _ in range(LOOKS):
-        first.clock.advance("1s")
-        await second.opened.runs.list_runs(ListRuns(namespace="default"))  # everyone has had a turn
-
-    assert (await row_of(second, handle)).status == "running"
+    async with CutOff(first):
+        for _ in range(LOOKS):
+            first.clock.advance("1s")
+            await second.opened.runs.list_runs(ListRuns(namespace="default"))  # everyone has had a turn
+        assert (await row_of(second, handle)).status == "running"
     gate.open()
     assert await handle.result() == "shipped by first"
 
@@ -164,3 +174,41 @@ async def test_a_worker_that_leaves_in_order_is_not_taken_for_dead(
 
 def test_looking_once_a_second_is_the_default() -> None:
     assert Settings().probe_for == SECOND
+
+
+async def test_a_lock_that_was_lost_is_taken_again_before_anyone_believes_it(open_shared: OpenHarness) -> None:
+    gate = Gate()
+    first, _, handle, looks = await two_workers(open_shared, gate)
+    firsts = Looks(first)
+
+    await first.opened.engine.parts.store.locks.release(first.app._workers[0].id, for_good=False)
+    await firsts.again()
+    await looks.again()
+
+    gate.open()
+    assert await handle.result() == "shipped by first"
+    assert gate.entries == 1
+
+
+@pytest.mark.spec("invariants:I-12")
+async def test_a_worker_whose_goodbye_fails_can_still_be_found_gone(open_shared: OpenHarness) -> None:
+    first, second = await open_shared(has_worker=False), await open_shared(has_worker=False)
+    declare(first, "first", None)
+    store = first.opened.engine.parts.store
+    run_tx = store.run_tx
+
+    async def refuse(name: str, *args: Any, **options: Any) -> Any:
+        if name == "deregister_worker":
+            raise StoreRefused("The goodbye is refused.")
+        return await run_tx(name, *args, **options)
+
+    async with first.app.worker():
+        (left,) = await first.opened.runs.list_workers("default")
+        store.run_tx = refuse  # type: ignore[method-assign]
+    second.clock.advance("10s")  # nobody is judged right after a server has started
+
+    async with second.app.worker():
+        await Looks(second).again()
+        (there,) = await second.opened.runs.list_workers("default")
+
+    assert there.id != left.id

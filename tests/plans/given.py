@@ -241,7 +241,10 @@ HOT = {
     "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
     "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS, OPEN),
-    "probed_workers": hot(lambda tx: tx.workers.probed(NAMESPACE), OPEN, HOLDER),
+    "probed_workers: those who hold something": hot(
+        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=False), OPEN, HOLDER
+    ),
+    "probed_workers: everyone": hot(lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=True), OPEN, HOLDER),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
     "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS, OPEN),
 }

@@ -7,7 +7,6 @@ probe ──► whose death would matter?   one read
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from msgspec.structs import replace
@@ -38,41 +37,47 @@ async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | N
 
 
 async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
-    """Note that a worker has gone. Its lock goes last: what is free before the row says so looks like a death."""
+    """Note that a worker has gone. Its lock goes last, and without a goodbye it is left for others to find free."""
+    is_noted = False
     try:
         await parts.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
+        is_noted = True
     finally:
-        await parts.store.locks.release(id, for_good=True)
+        await parts.store.locks.release(id, for_good=is_noted)
 
 
 async def probe_workers(parts: Parts, command: ProbeWorkers) -> Probed:
-    found = await parts.store.read("probed_workers", lambda tx: tx.workers.probed(command.namespace), single=True)
-    others = [item for item in found if item.worker.id != command.worker]
+    # Cancelled half-way, it would keep a lock that others have to ask about.
+    return await parts.whole(_probe(parts, command))
+
+
+async def _probe(parts: Parts, command: ProbeWorkers) -> Probed:
+    locks = parts.store.locks
+    lock = await locks.take(command.worker)
+    found = await parts.store.read(
+        "probed_workers",
+        lambda tx: tx.workers.probed(command.namespace, by=command.worker, everyone=command.everyone),
+        single=True,
+    )
+    others = {worker.id: worker for worker in found if worker.id != command.worker}
+    if command.everyone:
+        await locks.sweep({worker.id for worker in found})
     suspects = [
-        item.worker
-        for item in others
-        if (command.everyone and item.worker.lock is not None)
-        or rules.is_worth_probing(item.worker, command.served, is_holding=item.is_holding)
+        worker.id for worker in others.values() if command.everyone or rules.could_set_free(worker, command.served)
     ]
-    # In a task of its own: cancelled half-way, it would keep a lock that others have to ask about.
-    looking = asyncio.ensure_future(_bury_the_dead(parts, suspects))
-    parts.background.add(looking)
-    looking.add_done_callback(parts.background.discard)
-    dead = await asyncio.shield(looking)
-    return Probed(is_registered=len(others) < len(found), dead=dead)
+    dead = [id for id in await locks.free(suspects) if await _bury_if_dead(parts, others[id])]
+    return Probed(is_registered=len(others) < len(found), lock=lock, dead=tuple(dead))
 
 
-async def _bury_the_dead(parts: Parts, suspects: list[Worker]) -> tuple[WorkerId, ...]:
-    dead = []
-    for worker in suspects:
-        if await parts.store.locks.seize(worker.id):
-            is_buried = False
-            try:
-                is_buried = await _bury(parts, worker)
-            finally:
-                await parts.store.locks.release(worker.id, for_good=is_buried)
-            dead.append(worker.id)
-    return tuple(dead)
+async def _bury_if_dead(parts: Parts, worker: Worker) -> bool:
+    if not await parts.store.locks.seize(worker.id):
+        return False
+    is_buried = False
+    try:
+        is_buried = await _bury(parts, worker)
+    finally:
+        await parts.store.locks.release(worker.id, for_good=is_buried)
+    return is_buried
 
 
 async def _bury(parts: Parts, worker: Worker) -> bool:
@@ -91,7 +96,7 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
     try:
         count = await parts.run_tx("bury_worker", bury)
     except WindlassError as error:
-        LOGGER.info("Worker %s could not be buried: %s", worker.id, error)
+        LOGGER.warning("Worker %s %s, but what it held cannot be given back yet: %s", worker.id, found, error)
         return False
     LOGGER.log(
         logging.WARNING if count else logging.INFO,

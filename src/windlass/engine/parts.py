@@ -44,7 +44,21 @@ class Parts:
         return await run_until_answered(self.store, self.clock, name, fn, single=single)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something nobody awaits; closing the engine does. In an empty context: it is no part of any run."""
+        """Do something nobody awaits; closing the engine does."""
+        _ = self._start(work)
+
+    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await something that goes on to its end even if the caller is cancelled."""
+        return await asyncio.shield(self._start(work))
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        # In an empty context: it is no part of any run.
         task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
         self.background.add(task)
-        task.add_done_callback(self.background.discard)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self.background.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, should nobody wait for it any more

@@ -55,6 +55,7 @@ class ProbeWorkers(Struct, frozen=True, kw_only=True):
 
 class Probed(Struct, frozen=True, kw_only=True):
     is_registered: bool  # false: the worker that asks was itself taken for dead
+    lock: LockKind | None  # which one it holds now
     dead: tuple[WorkerId, ...]
 
 

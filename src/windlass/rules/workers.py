@@ -18,6 +18,6 @@ def can_take(worker: Worker, wanted: Served, *, now: Instant) -> bool:
     return is_live(worker, now=now) and wanted in worker.served
 
 
-def is_worth_probing(worker: Worker, served: Sequence[Served], *, is_holding: bool) -> bool:
-    """Could its death set free what a worker with these lanes can take?"""
-    return is_holding and worker.lock is not None and not set(served).isdisjoint(worker.served)
+def could_set_free(worker: Worker, served: Sequence[Served]) -> bool:
+    """Does it hold, as far as its lanes tell, what a worker with these lanes could take?"""
+    return not set(served).isdisjoint(worker.served)

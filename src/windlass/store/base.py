@@ -11,7 +11,7 @@ before_commit means "before send", after_commit "after the reply". SQLite makes 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -90,7 +90,11 @@ class WorkerLocks(Protocol):
     """Locks that end with whoever took them, whatever way it ends."""
 
     async def take(self, worker: WorkerId) -> LockKind | None:
-        """Hold the lock of a worker of ours from now on; none: there can be no such lock here. Taking twice is fine."""
+        """Make sure that we hold the lock of a worker of ours; none: there can be no such lock, here or now."""
+        ...
+
+    async def free(self, workers: Collection[WorkerId]) -> list[WorkerId]:
+        """Those of them whose lock may be free: it is worth trying to seize it."""
         ...
 
     async def seize(self, worker: WorkerId) -> bool:
@@ -98,7 +102,11 @@ class WorkerLocks(Protocol):
         ...
 
     async def release(self, worker: WorkerId, *, for_good: bool) -> None:
-        """Let go of a lock; for good: nobody will ask for it again."""
+        """Let go of a lock; for good: the store knows that the worker is gone, and nobody has to find it free."""
+        ...
+
+    async def sweep(self, known: Collection[WorkerId]) -> None:
+        """Clear away what is left of workers that are not known, and not alive."""
         ...
 
 

@@ -129,9 +129,6 @@ def log_entry_from_row(row: Row) -> LogEntry:
     )
 
 
-WORKER_COLUMNS = 13
-
-
 def worker_from_row(row: Row) -> Worker:
     return Worker(
         namespace=row[0],

@@ -12,7 +12,12 @@ from windlass.store.migrate import check_postgres, check_sqlite, migrations
 from windlass.store.postgres.errors import DriverError, name_of, refuse
 from windlass.store.sqlite.errors import DriverError as FileError
 from windlass.store.sqlite.errors import refuse as refuse_file
-from windlass.store.sqlite.file import close_unchanged, refuse_other_than_files
+from windlass.store.sqlite.file import (
+    close_unchanged,
+    is_left_unmade,
+    refuse_other_applications,
+    refuse_other_than_files,
+)
 
 BUSY_MILLISECONDS = 5_000
 CONNECT_SECONDS = 10.0
@@ -33,13 +38,14 @@ def read_sqlite(path: str) -> int:
     try:
         # Not read-only, though nothing is written: SQLite would leave the empty journals behind that it makes to read.
         database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        refuse_other_applications(database, where=where)
         database.set_busy_timeout(BUSY_MILLISECONDS)
-        return check_sqlite(database, where=where)
+        return 0 if is_left_unmade(database) else check_sqlite(database, where=where)
     except FileError as error:
         raise refuse_file(error, where=where) from None
     finally:
         if database is not None:
-            close_unchanged(database, path=path)
+            close_unchanged(database)
 
 
 async def read_postgres(url: str) -> int:

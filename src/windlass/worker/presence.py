@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from windlass.errors import NotFound, WindlassError
+from windlass.errors import NotFound, Unavailable, WindlassError
 from windlass.model.commands import Heartbeat, ProbeWorkers, RegisterWorker
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
@@ -63,9 +63,11 @@ class Presence:
             try:
                 await self._beat()
             except NotFound:
-                await self._try_to_come_back()
+                await self._come_back()
             except WindlassError as error:
                 LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
+            except Exception:  # a bug of ours must not end the duty
+                LOGGER.exception("Worker %s: no heartbeat", self.id)
 
     async def _beat(self) -> None:
         await self.host.work.heartbeat(
@@ -79,14 +81,16 @@ class Presence:
         )
 
     async def keep_watch(self) -> None:
-        """Look for dead workers for as long as this one lives. Without a lock there is nobody to look for."""
+        """Look for dead workers for as long as this one lives."""
         looks = 0
-        while self.lock is not None and self.probe_for > 0:
+        while self.probe_for > 0:
             try:
                 await self._look(everyone=looks < THOROUGH_LOOKS)
                 looks += 1
-            except WindlassError as error:
+            except Unavailable as error:
                 LOGGER.info("Worker %s cannot look for dead workers: %s", self.id, error)
+            except Exception:  # a bug of ours, or a row that cannot be read, must not end the duty
+                LOGGER.exception("Worker %s cannot look for dead workers", self.id)
             await self.host.clock.sleep(self.probe_for)
 
     async def _look(self, *, everyone: bool) -> None:
@@ -94,10 +98,14 @@ class Presence:
             ProbeWorkers(namespace=self.host.namespace, worker=self.id, served=self.served(), everyone=everyone)
         )
         if not probed.is_registered:
-            await self._try_to_come_back()
+            await self._come_back()
+        elif probed.lock is not self.lock:  # it could not be had before
+            await self.enter()
 
-    async def _try_to_come_back(self) -> None:
-        """Taken for dead, as after a lost session: enter anew, and drop every run that somebody else has by now."""
+    async def _come_back(self) -> None:
+        """Taken for dead, as after a lost session: drop every run that somebody else has by now, and enter anew."""
+        for execution in tuple(self.executions):
+            execution.ending.start(execution.reports.renew(execution.tenure.visibility_for))
         if self.host.is_draining:
             return
         LOGGER.warning("Worker %s was taken for dead and registers anew; runs it lost are dropped.", self.id)
@@ -105,6 +113,3 @@ class Presence:
             await self.enter()
         except WindlassError as error:
             LOGGER.warning("Worker %s cannot register anew: %s", self.id, error)
-            return
-        for execution in tuple(self.executions):
-            execution.ending.start(execution.reports.renew(execution.tenure.visibility_for))

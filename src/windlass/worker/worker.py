@@ -97,7 +97,11 @@ class Worker:
         )
 
     async def start(self) -> None:
-        await self._presence.enter()
+        try:
+            await self._presence.enter()
+        except asyncio.CancelledError:
+            await self._presence.leave()  # it may have been entered all the same
+            raise
         loop = asyncio.get_running_loop()
         self._restore = track_tasks(loop)
         self._watch = LoopWatch(SystemClock(), self._codes)  # whether the loop is blocked is a matter of real time
@@ -154,7 +158,7 @@ class Worker:
             try:
                 if self._has_news:
                     self._has_news = False
-                    await self._presence.enter()
+                    await self._enter_anew()
                 self._claiming = asyncio.get_running_loop().create_task(self._claim(), context=self._host.context)
                 claimed = await self._claiming
             except asyncio.CancelledError:
@@ -175,6 +179,13 @@ class Worker:
                 except Exception:
                     LOGGER.exception("Run %s is given back: an error of the worker itself", run.run_id)
                     self._spawn(self._give_back(run, delay_for=LATER))
+
+    async def _enter_anew(self) -> None:
+        try:
+            await self._presence.enter()
+        except BaseException:
+            self._has_news = True  # others still have to hear of it
+            raise
 
     def _declared(self) -> None:
         """Another workflow can be served: ask for it too, now."""

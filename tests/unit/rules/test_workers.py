@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from windlass.model.run import WorkerId
 from windlass.model.time import SECOND, Instant
-from windlass.model.worker import LockKind, Served, Worker
+from windlass.model.worker import Served, Worker
 from windlass.rules import workers
 
 NOON = Instant(1_767_268_800_000_000)
@@ -54,19 +53,13 @@ def test_a_live_worker_takes_only_what_it_serves(other: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lock", "is_holding", "served", "expected"),
+    ("served", "expected"),
     [
-        (LockKind.FILE, True, (ORDER,), True),
-        (LockKind.SESSION, True, (Served("slow", "order"), ORDER), True),
-        (LockKind.FILE, False, (ORDER,), False),
-        (None, True, (ORDER,), False),
-        (LockKind.FILE, True, (Served("slow", "order"),), False),
-        (LockKind.FILE, True, (), False),
+        ((ORDER,), True),
+        ((Served("slow", "order"), ORDER), True),
+        ((Served("slow", "order"),), False),
+        ((), False),
     ],
 )
-def test_a_worker_is_probed_if_its_death_would_set_something_free(
-    lock: LockKind | None, is_holding: bool, served: tuple[Served, ...], expected: bool
-) -> None:
-    worker = replace(worker_of(), lock=lock)
-
-    assert workers.is_worth_probing(worker, served, is_holding=is_holding) is expected
+def test_a_death_matters_to_those_who_serve_the_same(served: tuple[Served, ...], expected: bool) -> None:
+    assert workers.could_set_free(worker_of(), served) is expected

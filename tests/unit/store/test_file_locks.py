@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,8 @@ import asyncio, os, signal, sys
 from windlass.store.sqlite.locks import FileLocks
 
 async def hold() -> None:
-    await FileLocks(sys.argv[1]).take("wrk_a")
+    locks = FileLocks(sys.argv[1])
+    await locks.take("wrk_a")
     {after}
     print("held", flush=True)
     sys.stdin.read()
@@ -32,7 +35,9 @@ asyncio.run(hold())
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    return tmp_path / "windlass.db"
+    path = tmp_path / "windlass.db"
+    path.touch()
+    return path
 
 
 def files(database: Path) -> list[str]:
@@ -75,7 +80,7 @@ async def test_a_lock_that_is_held_cannot_be_seized(database: Path) -> None:
 
     assert not await other.seize(A)
     assert not await one.seize(A)
-    assert files(database) == ["windlass.db-wrk_a.lock"]
+    assert files(database) == ["windlass.db", "windlass.db-wrk_a.lock"]
     await one.close()
 
 
@@ -85,11 +90,68 @@ async def test_leaving_in_order_leaves_no_file(database: Path) -> None:
     await one.take(B)
 
     await one.release(A, for_good=True)
-    assert files(database) == ["windlass.db-wrk_b.lock"]
+    assert files(database) == ["windlass.db", "windlass.db-wrk_b.lock"]
+    await one.release(B, for_good=True)
+
+    assert files(database) == ["windlass.db"]
+    assert not await other.seize(A)  # what is missing proves nothing
+
+
+async def test_closing_without_a_goodbye_leaves_a_file_that_others_find_free(database: Path) -> None:
+    one, other = FileLocks(str(database)), FileLocks(str(database))
+    await one.take(A)
+
     await one.close()
 
-    assert files(database) == []
-    assert not await other.seize(A)  # what is missing proves nothing
+    assert files(database) == ["windlass.db", "windlass.db-wrk_a.lock"]
+    assert await other.seize(A)
+    await other.close()
+
+
+async def test_what_nobody_knows_and_nobody_holds_is_swept_away(database: Path) -> None:
+    dead, alive, prober = (FileLocks(str(database)) for _ in range(3))
+    for worker in (A, B):
+        await dead.take(worker)
+    dead.kill()
+    await alive.take(WorkerId("wrk_c"))
+    (database.parent / "windlass.db-other.lock").touch()
+
+    await prober.sweep({B})
+
+    assert files(database) == [
+        "windlass.db",
+        "windlass.db-other.lock",
+        "windlass.db-wrk_b.lock",
+        "windlass.db-wrk_c.lock",
+    ]
+    await alive.close()
+
+
+async def test_whoever_may_open_the_database_may_see_that_a_worker_is_dead(database: Path) -> None:
+    os.chmod(database, 0o664)
+    locks = FileLocks(str(database))
+    await locks.take(A)
+
+    assert (database.parent / "windlass.db-wrk_a.lock").stat().st_mode & 0o777 == 0o664
+    await locks.close()
+
+
+def test_a_child_that_leaves_in_order_does_not_take_its_parents_lock_along(database: Path) -> None:
+    locks, prober = FileLocks(str(database)), FileLocks(str(database))
+    asyncio.run(locks.take(A))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+        child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(locks.release(A, for_good=True))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+    assert files(database) == ["windlass.db", "windlass.db-wrk_a.lock"]
+    assert not asyncio.run(prober.seize(A))
+    asyncio.run(locks.close())
 
 
 @pytest.mark.parametrize("sign", ["SIGKILL", "SIGTERM", "SIGSEGV"])
@@ -102,9 +164,9 @@ async def test_the_end_of_a_process_frees_its_lock_however_it_ends(database: Pat
     process.communicate()
 
     assert await locks.seize(A)
-    assert files(database) == ["windlass.db-wrk_a.lock"]
+    assert files(database) == ["windlass.db", "windlass.db-wrk_a.lock"]
     await locks.release(A, for_good=True)
-    assert files(database) == []
+    assert files(database) == ["windlass.db"]
 
 
 async def test_a_process_that_is_only_stopped_still_holds_its_lock(database: Path) -> None:

@@ -67,9 +67,14 @@ async def looks(prober: SessionLocks, clock: FakeClock, *, count: int = 2, worke
     """What look after look finds, a second apart; it stops at what it could seize."""
     found = []
     for _ in range(count):
-        found.append(await prober.seize(worker))
+        found.append(await is_seized(prober, worker))
         clock.advance(SECOND)
     return found
+
+
+async def is_seized(prober: SessionLocks, worker: WorkerId = A) -> bool:
+    """Look, and seize what may be free."""
+    return bool(await prober.free([worker])) and await prober.seize(worker)
 
 
 async def settled(prober: SessionLocks, clock: FakeClock, *, worker: WorkerId = B) -> SessionLocks:
@@ -98,9 +103,9 @@ async def test_a_lock_must_be_free_at_two_looks_in_a_row(open_locks: Open, clock
         assert await looks(other, clock, count=1) == [False]
         await one.release(A, for_good=False)
 
-    assert [await other.seize(A), await other.seize(A)] == [False, False]  # two looks at one moment are one
+    assert [await is_seized(other), await is_seized(other)] == [False, False]  # two looks at one moment are one
     clock.advance(SECOND)
-    assert await other.seize(A)
+    assert await is_seized(other)
 
 
 async def test_what_one_has_seized_no_other_gets(open_locks: Open, clock: FakeClock) -> None:
@@ -173,7 +178,8 @@ async def test_without_an_answer_nobody_is_judged(clock: FakeClock) -> None:
     async def connect() -> Any:
         raise ConnectionRefusedError("no")
 
-    assert await looks(SessionLocks(connect, clock=clock, where="The database"), clock, count=3) == [False] * 3
+    with pytest.raises(Unavailable):
+        await SessionLocks(connect, clock=clock, where="The database").free([A])
 
 
 async def test_a_server_that_does_not_answer_is_unavailable(clock: FakeClock) -> None:
@@ -182,3 +188,74 @@ async def test_a_server_that_does_not_answer_is_unavailable(clock: FakeClock) ->
 
     with pytest.raises(Unavailable, match="The database does not answer: no"):
         await SessionLocks(connect, clock=clock, where="The database").take(A)
+
+
+async def test_a_look_of_long_ago_is_none(open_locks: Open, clock: FakeClock) -> None:
+    prober = await settled(open_locks(), clock)
+
+    assert not await is_seized(prober)
+    clock.advance("1h")
+
+    assert await looks(prober, clock) == [False, True]
+
+
+class Mute:
+    """A session that, once told to, gives no answer any more: gone on the other side without a word."""
+
+    def __init__(self, session: asyncpg.Connection[Any]) -> None:
+        self._session, self.is_mute = session, False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._session, name)
+        if name not in ("fetchval", "fetch", "execute"):
+            return found
+
+        async def ask(*args: Any) -> Any:
+            if self.is_mute:
+                await asyncio.get_running_loop().create_future()
+            return await found(*args)
+
+        return ask
+
+
+async def test_a_session_that_does_not_answer_is_given_up_and_its_locks_taken_by_another(
+    postgres_url: str, clock: FakeClock, outside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.store.postgres.locks.ANSWER_SECONDS", 0.5)
+    sessions: list[Mute] = []
+
+    async def connect() -> Any:
+        sessions.append(Mute(await asyncpg.connect(postgres_url, server_settings=SESSION)))
+        return sessions[-1]
+
+    locks = SessionLocks(connect, clock=clock, where="The database")
+    await locks.take(A)
+    before = await holders(outside)
+    sessions[0].is_mute = True
+
+    with pytest.raises(Unavailable):
+        await locks.take(A)  # a worker makes sure of its lock at every look
+
+    await until_held(outside, 1, not_by=before)
+    assert await locks.take(A) is LockKind.SESSION
+    assert len(sessions) == 2
+    await locks.close()
+
+
+class Pooled(Mute):
+    def get_server_pid(self) -> int:
+        return 1  # of the pooler
+
+
+async def test_through_a_pooler_there_are_no_locks(postgres_url: str, clock: FakeClock) -> None:
+    """The session that answers is not the one that was connected to: others may share it, and it outlives us."""
+
+    async def connect() -> Any:
+        return Pooled(await asyncpg.connect(postgres_url, server_settings=SESSION))
+
+    locks = SessionLocks(connect, clock=clock, where="The database")
+    clock.advance(SETTLED_AFTER)
+
+    assert await locks.take(A) is None
+    assert await locks.free([B]) == []
+    await locks.close()

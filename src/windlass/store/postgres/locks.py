@@ -2,7 +2,7 @@
 
 A free lock proves a lost session, not a death: a connection may have been cut, or the server restarted. So
 
-- a session that is lost is made anew at once, and takes its locks again;
+- a session that is lost is made anew at once, and takes its locks again; one that does not answer counts as lost;
 - a lock counts as free only if it is still free at the next look;
 - nobody judges others for a while after the server has started, or its own session was lost: theirs may be on its way.
 
@@ -14,10 +14,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import hashlib
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from windlass.errors import Unavailable
 from windlass.model.run import WorkerId
 from windlass.model.time import MILLISECOND, SECOND
 from windlass.model.worker import LockKind
@@ -27,13 +29,17 @@ from windlass.store.postgres.errors import DriverError, translate
 if TYPE_CHECKING:
     from windlass.store.postgres.pool import Session
 
+LOGGER = logging.getLogger("windlass.store")
+T = TypeVar("T")
+
 FREE_FOR = 800 * MILLISECOND  # between the two looks; workers look once a second
+FORGOTTEN_AFTER = 5 * SECOND  # a look so long ago is none
 SETTLED_AFTER = 5 * SECOND  # for sessions to come back after a restart
 AGAIN_AFTER = 200 * MILLISECOND
-CLOSE_SECONDS = 5.0
+ANSWER_SECONDS, CLOSE_SECONDS = 5.0, 5.0
 SESSION = {
     "application_name": "windlass worker",
-    "idle_session_timeout": "0",  # it is idle all its life
+    "idle_session_timeout": "0",  # it is idle most of its life
     # A machine that vanishes says no goodbye: ask after 10 s of silence, and give up after three questions.
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -41,7 +47,20 @@ SESSION = {
 }
 TRY_LOCK = "select pg_try_advisory_lock($1)"
 UNLOCK = "select pg_advisory_unlock($1)"
-SERVER_UP_FOR = "select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8"
+ARE_YOU_THERE = "select 1"
+SERVER = "select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8, pg_backend_pid()"
+HELD = """
+select (l.classid::bigint << 32) | l.objid::bigint from pg_locks l
+ where l.locktype = 'advisory' and l.objsubid = 1
+   and l.database = (select d.oid from pg_database d where d.datname = current_database())
+"""
+
+
+class Look(NamedTuple):
+    """Since when a lock was seen free, and when it was last."""
+
+    first: int
+    last: int
 
 
 class SessionLocks:
@@ -52,48 +71,65 @@ class SessionLocks:
         self._session: Session | None = None
         self._own: set[WorkerId] = set()
         self._held: set[WorkerId] = set()  # by the session there is now: one that takes twice must let go twice
-        self._free_since: dict[WorkerId, int] = {}  # of others: when the lock was first seen free
+        self._looks: dict[WorkerId, Look] = {}  # at locks of others that were free
         self._judging_from = 0
+        self._is_direct = True  # no pooler in between, which would share a session out or keep it alive
         self._turn = asyncio.Lock()  # a connection answers one question at a time
         self._is_lost = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
     async def take(self, worker: WorkerId) -> LockKind | None:
         self._own.add(worker)
-        try:
-            async with self._turn:
-                await self._take(await self._opened(), worker)
-        except DriverError as error:
-            raise translate(error, where=self._where) from None
+        async with self._turn:
+            session = await self._opened()
+            if not self._is_direct or worker not in self._own:  # of no use, or released meanwhile
+                return None
+            if worker in self._held:  # by a session that may be gone without our having been told
+                await self._ask(session, session.fetchval(ARE_YOU_THERE))
+            await self._take(session, worker)  # of an id just made it is free; else the keeper goes on trying
         return LockKind.SESSION
 
-    async def seize(self, worker: WorkerId) -> bool:
-        async with self._turn:
-            try:
-                return await self._seize(await self._opened(), worker)
-            except DriverError:
-                return False  # nobody can be judged without an answer
-
-    async def _seize(self, session: Session, worker: WorkerId) -> bool:
-        now = self._clock.monotonic()
+    async def free(self, workers: Collection[WorkerId]) -> list[WorkerId]:
         # A session may take its own lock once more: workers of this process are not to be asked about.
-        if worker in self._own or session.is_closed() or now < self._judging_from:
+        others = [worker for worker in workers if worker not in self._own]
+        if not others:
+            return []
+        async with self._turn:
+            session, now = await self._opened(), self._clock.monotonic()
+            if not self._is_direct or now < self._judging_from:
+                return []
+            held = {row[0] for row in await self._ask(session, session.fetch(HELD))}
+        recent = {worker: look for worker, look in self._looks.items() if now - look.last <= FORGOTTEN_AFTER}
+        free = [worker for worker in others if _key(worker) not in held]
+        for worker in others:
+            recent.pop(worker, None)
+        for worker in free:
+            recent[worker] = Look(self._first_look(worker, now), now)
+        self._looks = recent
+        return [worker for worker in free if now - recent[worker].first >= self.free_for]
+
+    def _first_look(self, worker: WorkerId, now: int) -> int:
+        look = self._looks.get(worker)
+        return now if look is None or now - look.last > FORGOTTEN_AFTER else look.first
+
+    async def seize(self, worker: WorkerId) -> bool:
+        if worker in self._own:
             return False
-        if not await self._take(session, worker):
-            self._free_since.pop(worker, None)
-            return False
-        if now - self._free_since.setdefault(worker, now) >= self.free_for:
-            return True
-        await self._let_go(session, worker)
-        return False
+        async with self._turn:
+            return await self._take(await self._opened(), worker)
 
     async def release(self, worker: WorkerId, *, for_good: bool) -> None:
         self._own.discard(worker)
-        self._free_since.pop(worker, None)
+        self._looks.pop(worker, None)
         async with self._turn:
-            if self._session is not None:
-                with suppress(*DriverError):  # a session that is lost holds nothing
-                    await self._let_go(self._session, worker)
+            session = self._session
+            if session is not None and not session.is_closed() and worker in self._held:
+                self._held.discard(worker)
+                with suppress(Unavailable):  # a session that is lost holds nothing
+                    await self._ask(session, session.execute(UNLOCK, _key(worker)))
+
+    async def sweep(self, known: Collection[WorkerId]) -> None:
+        """Nothing: the server has cleared away what ended sessions left."""
 
     async def close(self) -> None:
         keeper, self._keeper = self._keeper, None
@@ -103,7 +139,7 @@ class SessionLocks:
         if self._session is not None:
             try:
                 await self._session.close(timeout=CLOSE_SECONDS)
-            except (*DriverError, TimeoutError):
+            except DriverError:
                 self._session.terminate()
 
     def kill(self) -> None:
@@ -115,32 +151,43 @@ class SessionLocks:
             self._session.terminate()
 
     async def _take(self, session: Session, worker: WorkerId) -> bool:
-        if worker not in self._held and await session.fetchval(TRY_LOCK, _key(worker)):
+        if worker not in self._held and await self._ask(session, session.fetchval(TRY_LOCK, _key(worker))):
             self._held.add(worker)
         return worker in self._held
 
-    async def _let_go(self, session: Session, worker: WorkerId) -> None:
-        if worker in self._held:
-            self._held.discard(worker)
-            await session.execute(UNLOCK, _key(worker))
+    async def _ask(self, session: Session, answer: Coroutine[Any, Any, T]) -> T:
+        """An answer in time. A session that gives none may be gone on the other side: it is given up."""
+        try:
+            return await asyncio.wait_for(answer, ANSWER_SECONDS)
+        except DriverError as error:
+            if isinstance(error, TimeoutError):
+                session.terminate()
+            raise translate(error, where=self._where, is_lost=session.is_closed()) from None
 
     async def _opened(self) -> Session:
-        if self._session is None:
-            self._session = await self._open()
+        if self._session is None or self._session.is_closed():
+            self._session = await self._open(is_first=self._session is None)
+        if self._keeper is None:
             # In an empty context: opened for a worker by the code of a run, it is still no part of that run.
             self._keeper = asyncio.get_running_loop().create_task(self._keep(), context=contextvars.Context())
         return self._session
 
-    async def _open(self) -> Session:
-        session = await self._connect()
+    async def _open(self, *, is_first: bool) -> Session:
         try:
-            up_for = int(await session.fetchval(SERVER_UP_FOR) * SECOND)
-            session.add_termination_listener(self._on_lost)
+            session = await self._connect()
+        except DriverError as error:
+            raise translate(error, where=self._where) from None
+        try:
+            ((up_for, pid),) = await self._ask(session, session.fetch(SERVER))
         except BaseException:
             session.terminate()
             raise
-        self._judging_from = self._clock.monotonic() + max(0, self.settled_after - up_for)
+        session.add_termination_listener(self._on_lost)
+        self._is_direct = pid == session.get_server_pid()
+        pause = self.settled_after - int(up_for * SECOND) if is_first else self.settled_after
+        self._judging_from = self._clock.monotonic() + min(max(0, pause), self.settled_after)
         self._held.clear()
+        self._looks.clear()
         return session
 
     def _on_lost(self, session: object) -> None:
@@ -158,12 +205,13 @@ class SessionLocks:
         """Try to get every lock again; the server may still believe in the session that was lost."""
         async with self._turn:
             try:
-                if self._session is None or self._session.is_closed():
-                    self._session = await self._open()
-                    self._judging_from = self._clock.monotonic() + self.settled_after
+                session = await self._opened()
                 for worker in tuple(self._own):
-                    await self._take(self._session, worker)
-            except DriverError:
+                    await self._take(session, worker)
+            except Unavailable:
+                return False
+            except Exception:
+                LOGGER.exception("The session that tells that workers live cannot be restored")
                 return False
             return self._own <= self._held
 

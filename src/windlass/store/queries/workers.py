@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from windlass.model.commands import Heartbeat, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.worker import Worker
-from windlass.store.rows import WORKER_COLUMNS, served_to_bytes, worker_from_row
+from windlass.store.rows import served_to_bytes, worker_from_row
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
-
-
-class ProbedWorker(Struct, frozen=True, kw_only=True):
-    worker: Worker
-    is_holding: bool  # any claim
 
 
 class WorkerQueries:
@@ -57,7 +50,7 @@ class WorkerQueries:
         """Workers that have not stopped, the most recently seen first."""
         return [worker_from_row(row) for row in await self._connection.all("live_workers", namespace=namespace)]
 
-    async def probed(self, namespace: str) -> list[ProbedWorker]:
-        """Workers that have not stopped, and which of them hold claims."""
-        rows = await self._connection.all("probed_workers", namespace=namespace)
-        return [ProbedWorker(worker=worker_from_row(row), is_holding=bool(row[WORKER_COLUMNS])) for row in rows]
+    async def probed(self, namespace: str, *, by: WorkerId, everyone: bool) -> list[Worker]:
+        """Workers with a lock that hold claims, or all with a lock; and the one that asks. None that has stopped."""
+        rows = await self._connection.all("probed_workers", namespace=namespace, by=by, everyone=int(everyone))
+        return [worker_from_row(row) for row in rows]

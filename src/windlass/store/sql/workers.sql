@@ -29,10 +29,14 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
  order by w.seen_at desc, w.id;
 
 -- name: probed_workers
--- Workers that have not stopped, and whether each of them holds a claim.
+-- Workers whose death could be seen and would set a claim free, or everyone whose death could be seen; and the one that
+-- asks. Nobody that has stopped.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at, w.lock_kind,
-       exists (select 1 from runs r where r.namespace = w.namespace and r.worker = w.id) as holds
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind
   from workers w
  where w.namespace = :namespace and w.stopped_at is null
+   and (w.id = :by
+        or (w.lock_kind is not null
+            and (:everyone = 1
+                 or exists (select 1 from runs r where r.namespace = w.namespace and r.worker = w.id))))
  order by w.seen_at, w.id;

@@ -9,8 +9,14 @@ from contextlib import suppress
 import apsw
 
 from windlass.errors import StoreRefused
+from windlass.store.migrate import APPLICATION_ID
 
-JOURNAL = "-wal"
+# https://sqlite.org/fileformat2.html: the header of a database, and that of a rollback journal.
+HEADER_BYTES = 100
+FIRST_WORDS = b"SQLite format 3\0"
+FORMATS, WAL_FORMATS = slice(18, 20), b"\2\2"
+APPLICATION = slice(68, 72)
+PAGES_BEFORE = slice(16, 20)  # of the file, when the transaction began that the journal would undo
 
 
 def refuse_other_than_files(path: str, *, where: str) -> None:
@@ -31,15 +37,56 @@ def create_private(path: str) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def close_unchanged(database: apsw.Connection, *, path: str) -> None:
+def refuse_other_applications(database: apsw.Connection, *, where: str) -> None:
+    """Judge a file by its first bytes, before SQLite looks into it.
+
+    What a crash left in a rollback journal SQLite brings back before it answers the first question: in a file of
+    another application that would be written by us. A file of ours has our number from its first migration on.
+    """
+    # Through SQLite: to open and close it beside SQLite would end the locks that this process has on it elsewhere.
+    _, header = database.read("main", 0, 0, HEADER_BYTES)
+    if any(header) and not header.startswith(FIRST_WORDS):
+        raise StoreRefused(f"{where} is not a database; choose another file.")
+    number = int.from_bytes(header[APPLICATION], "big")
+    if number == APPLICATION_ID or (number == 0 and _is_without_journal_or_new(database, header)):
+        return
+    raise StoreRefused(f"{where} belongs to another application; choose another file.")
+
+
+def is_left_unmade(database: apsw.Connection) -> bool:
+    """Was a file never finished by whoever began to create it? Then it is empty, and to look into it would tidy it up.
+
+    Ask for a file that is not refused.
+    """
+    _, header = database.read("main", 0, 0, HEADER_BYTES)
+    if header[APPLICATION] != bytes(4):
+        return False
+    return _size(database.filename_journal) > 0 or (not any(header) and _size(database.filename_wal) > 0)
+
+
+def close_unchanged(database: apsw.Connection) -> None:
     """Let go of a file that was only looked at.
 
     The last to close a file empties its journal into it: what a crash left there would be written to a file we have no
     business with. Without such a journal nothing is written, and SQLite removes the empty ones it made.
     """
-    if _size(path + JOURNAL):
+    if _size(database.filename_wal):  # as SQLite names it: beside the file itself, not beside a link to it
         database.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     database.close(True)
+
+
+def _is_without_journal_or_new(database: apsw.Connection, header: bytes) -> bool:
+    """Without our number it may be ours only if we died while we made it: it was empty, and was to become WAL."""
+    if not _size(database.filename_journal):
+        return True
+    try:
+        with open(database.filename_journal, "rb") as journal:
+            was_empty = journal.read(PAGES_BEFORE.stop)[PAGES_BEFORE] == bytes(4)
+    except FileNotFoundError:  # gone this moment: somebody else creates the database
+        return True
+    except OSError:
+        return False
+    return was_empty and (not any(header) or header[FORMATS] == WAL_FORMATS)
 
 
 def _size(path: str) -> int:

@@ -4,15 +4,20 @@
     windlass.db-wrk_01J….lock       held by that worker for as long as its process lives
 
 A free lock proves death: a process that is only stopped, or silent, still holds it. A file that is missing proves
-nothing, so it is removed only by whoever leaves in order, and by whoever has given back what a dead worker held.
+nothing, so it is removed only by whoever has said goodbye, and by whoever has given back what a dead worker held.
 """
 
 from __future__ import annotations
 
+import glob
 import logging
 import os
+import stat
 import sys
+import threading
+from collections.abc import Collection
 from contextlib import suppress
+from weakref import WeakSet
 
 from windlass.model.run import WorkerId
 from windlass.model.worker import LockKind
@@ -22,19 +27,20 @@ if sys.platform != "win32":  # there a dead worker is noticed when its claims ru
 
 LOGGER = logging.getLogger("windlass.store")
 
-_open_files: set[int] = set()
+# A lock belongs to every process that has the file open, and a child has all that its parent had at the fork. So no
+# fork may fall between opening a file and knowing of it, and a child closes what it was given.
+_forking = threading.Lock()
+_instances: WeakSet[FileLocks] = WeakSet()
 
 
 def _close_in_child() -> None:
-    """A lock belongs to every process that has the file open; a child must not keep its parent's alive."""
-    for file in _open_files:
-        with suppress(OSError):
-            os.close(file)
-    _open_files.clear()
+    for locks in _instances:
+        locks.kill()
+    _forking.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_in_child)
+if sys.platform != "win32":
+    os.register_at_fork(before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_close_in_child)
 
 
 class FileLocks:
@@ -45,65 +51,79 @@ class FileLocks:
         # Once and whole: the lock must be found again from another folder, and under another name of the file.
         self._database = None if database is None else os.path.realpath(database)
         self._held: dict[WorkerId, int] = {}
+        _instances.add(self)
 
     async def take(self, worker: WorkerId) -> LockKind | None:
         if self._database is None:
             return None
         if worker not in self._held:
             try:
-                file = os.open(self._path(worker), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-                self._lock(worker, file)
+                self._lock(worker, os.O_CREAT | os.O_RDWR)
             except OSError as error:
-                LOGGER.warning("Worker %s has no lock (%s): its death will be noticed late.", worker, error.strerror)
+                LOGGER.info("Worker %s has no lock yet (%s).", worker, error.strerror)
                 return None
         return LockKind.FILE
 
+    async def free(self, workers: Collection[WorkerId]) -> list[WorkerId]:
+        return list(workers)  # to try is as cheap as to ask
+
     async def seize(self, worker: WorkerId) -> bool:
-        if self._database is None or worker in self._held or os.sep in worker:
+        if self._database is None or worker in self._held or os.sep in worker or "\0" in worker:
             return False  # an id comes from the database, and names a file of ours or none
         try:
-            file = os.open(self._path(worker), os.O_RDWR | os.O_CLOEXEC)
-            self._lock(worker, file)
+            self._lock(worker, os.O_RDONLY)
         except OSError:  # held, or gone
             return False
-        if self._is_removed(worker, file):  # between the two, by another who was faster
+        if self._is_removed(worker):  # between the two, by another who was faster
             await self.release(worker, for_good=False)
             return False
         return True
 
     async def release(self, worker: WorkerId, *, for_good: bool) -> None:
-        file = self._held.pop(worker, None)
-        if file is None:
+        if worker not in self._held:
             return
         if for_good:
             with suppress(OSError):
                 os.unlink(self._path(worker))
-        _open_files.discard(file)
-        os.close(file)
+        with _forking:
+            os.close(self._held.pop(worker))
+
+    async def sweep(self, known: Collection[WorkerId]) -> None:
+        """Remove what workers left behind that nobody knows: they died before their row was there, or after it went."""
+        if self._database is None:
+            return
+        start, end = len(self._database) + 1, -len(".lock")
+        for path in glob.glob(f"{glob.escape(self._database)}-wrk_*.lock"):
+            worker = WorkerId(path[start:end])
+            if worker not in known and await self.seize(worker):
+                await self.release(worker, for_good=True)
 
     async def close(self) -> None:
-        for worker in tuple(self._held):
-            await self.release(worker, for_good=True)
+        """Let go of everything. What was not said goodbye to leaves its file: somebody must be able to find it free."""
+        self.kill()
 
     def kill(self) -> None:
         """What the system does for a process that dies: the locks are free, the files stay."""
         while self._held:
             _, file = self._held.popitem()
-            _open_files.discard(file)
-            os.close(file)
+            with suppress(OSError):
+                os.close(file)
 
-    def _lock(self, worker: WorkerId, file: int) -> None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            raise
-        self._held[worker] = file
-        _open_files.add(file)
+    def _lock(self, worker: WorkerId, flags: int) -> None:
+        with _forking:
+            file = os.open(self._path(worker), flags | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if flags & os.O_CREAT:  # whoever may open the database may see that its worker is dead
+                    os.fchmod(file, stat.S_IMODE(os.stat(self._database or "").st_mode))
+            except BaseException:
+                os.close(file)
+                raise
+            self._held[worker] = file
 
-    def _is_removed(self, worker: WorkerId, file: int) -> bool:
+    def _is_removed(self, worker: WorkerId) -> bool:
         try:
-            return os.stat(self._path(worker)).st_ino != os.fstat(file).st_ino
+            return os.stat(self._path(worker)).st_ino != os.fstat(self._held[worker]).st_ino
         except FileNotFoundError:
             return True
 

@@ -8,13 +8,14 @@ from typing import TypeVar
 
 import apsw
 
+from windlass.errors import StoreRefused
 from windlass.model.time import Instant
 from windlass.runtime import Clock
 from windlass.store.base import Tx
 from windlass.store.catalog import load
 from windlass.store.sqlite.connection import SqliteConnection
 from windlass.store.sqlite.errors import DriverError, refuse, translate
-from windlass.store.sqlite.file import close_unchanged
+from windlass.store.sqlite.file import close_unchanged, is_left_unmade, refuse_other_applications
 from windlass.store.sqlite.store import BUSY_FOR
 
 T = TypeVar("T")
@@ -33,18 +34,27 @@ class SqliteReader:
         try:
             # Not read-only, though nothing is written: SQLite would leave the journals behind that it makes to read.
             self._database = apsw.Connection(self._path, flags=apsw.SQLITE_OPEN_READWRITE)
+            self._judge(self._database)
             self._database.set_busy_timeout(BUSY_FOR // 1_000)
             self._database.execute("pragma query_only = on")
             self._database.execute("pragma synchronous = full")  # as every connection of ours has it
         except DriverError as error:
             self.close()
             raise refuse(error, where=self._where) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _judge(self, database: apsw.Connection) -> None:
+        refuse_other_applications(database, where=self._where)
+        if is_left_unmade(database):
+            raise StoreRefused(f"{self._where} was left when it was being created; to finish it: windlass migrate")
 
     def close(self) -> None:
         database, self._database = self._database, None
         if database is not None:
             with suppress(apsw.Error):
-                close_unchanged(database, path=self._path)
+                close_unchanged(database)
 
     async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
         """Run fn on a snapshot. It must not write."""

@@ -18,7 +18,12 @@ from windlass.store.catalog import load
 from windlass.store.migrate import check_sqlite, migrate_sqlite
 from windlass.store.sqlite.connection import SqliteConnection
 from windlass.store.sqlite.errors import DriverError, refuse, translate
-from windlass.store.sqlite.file import close_unchanged, create_private, refuse_other_than_files
+from windlass.store.sqlite.file import (
+    close_unchanged,
+    create_private,
+    refuse_other_applications,
+    refuse_other_than_files,
+)
 from windlass.store.sqlite.locks import FileLocks
 from windlass.store.sqlite.thread import Killed, WriterThread
 
@@ -120,17 +125,19 @@ class SqliteStore:
         database: apsw.Connection | None = None
         try:
             database = apsw.Connection(self._path)
+            if self._path != IN_MEMORY:
+                refuse_other_applications(database, where=self._where)
             database.set_busy_timeout(self._busy_for // 1_000)
             if database.readonly("main"):
                 raise apsw.ReadOnlyError
             self._prepare(database)
         except DriverError as error:
             if database is not None:
-                close_unchanged(database, path=self._path)
+                close_unchanged(database)
             raise refuse(error, where=self._where) from None
         except BaseException:
             if database is not None:
-                close_unchanged(database, path=self._path)
+                close_unchanged(database)
             raise
         database.set_commit_hook(self._count_commit)
         self._database = database

@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 from msgspec import Struct
 
 from windlass.api.service import Admin, Runs, Work
-from windlass.engine.checkup import EngineAdmin
+from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
-from windlass.errors import StoreRefused
 from windlass.notify.local import Elsewhere, Hub
 from windlass.notify.postgres import PostgresListener
 from windlass.notify.sqlite import FileWatch
@@ -98,8 +97,9 @@ async def open_admin(url: str, version: SchemaVersion, *, clock: Clock) -> Async
         finally:
             reader.close()
         return
-    if version.is_behind:
-        raise StoreRefused(f"{location.shown} has schema {version.found}, and opening it would migrate it.")
+    if version.is_behind:  # opening it would migrate it
+        yield UnopenedAdmin()
+        return
     store = PostgresStore(location.target, clock=None if isinstance(clock, SystemClock) else clock)
     await store.open()
     try:

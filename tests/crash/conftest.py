@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.crash.places import Places, postgres_places, sqlite_places
+from tests.memory import folder_in_memory
 from windlass.testing.postgres import PostgresServer
-
-# Killing a process loses no page of a file, so a file in memory is as good as one on disk, and much faster.
-MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture(scope="session")
 def crash_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="windlass-crash-", dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        yield Path(folder)
+    with folder_in_memory("crash") as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.faults.disk import Disk, small_disk
 from windlass.testing.postgres import PostgresServer
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there can be one: for files that outlive processes, and never the machine."""
+    shared = Path("/dev/shm")
+    with TemporaryDirectory(dir=shared if shared.is_dir() else tmp_path) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +12,30 @@ from typing import Any
 import windlass
 from windlass.errors import WindlassError
 from windlass.model.run import RunStatus
-from windlass.runtime import SystemClock
+from windlass.runtime import Clock, SystemClock
 from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.check_claims import WORKER
+from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
 from windlass.testing.evidence import Readable, Snapshot, take_snapshot
-from windlass.testing.journal import Event, Journal, Line, read_journal
+from windlass.testing.journal import Event, Journal, Line
+from windlass.testing.journalled_work import JournalledWork
 
 STEPS = 3
 BODY_SECONDS = 0.03  # so long that many a fault finds a body at work
+
+
+class Notes(Journal):
+    """A journal in memory: what befalls the files of this process does not reach what the test writes down."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._lock, self._acknowledged = threading.Lock(), set()
+        self._clock, self._life = clock, 1
+        self.lines: list[Line] = []
+
+    def write(self, event: Event, **fields: Any) -> None:
+        with self._lock:
+            if self._clock is not None:
+                self.lines.append(Line(event=event, life=self._life, at=self._clock.now(), **fields))
 
 
 def declare_order(app: windlass.App, journal: Journal) -> Callable[..., Any]:
@@ -28,32 +46,41 @@ def declare_order(app: windlass.App, journal: Journal) -> Callable[..., Any]:
             await asyncio.sleep(BODY_SECONDS)
         return text
 
-    @app.workflow
+    @app.workflow(name="order")
     async def order(ctx: windlass.Context, text: str) -> str:
         for number in range(STEPS):
-            key = f"pack-{number}"
-            packed = await ctx.step(pack, number, text, key=key)
-            journal.write(Event.DELIVERED, run_id=ctx.run_id, key=key, value=packed)
+            packed = await ctx.step(pack, number, text, key=str(number))
+            journal.write(Event.DELIVERED, run_id=ctx.run_id, key=f"pack:{number}", value=packed)
         return text
 
     return order
 
 
+async def journalled(app: windlass.App, journal: Journal) -> None:
+    """Open the app with the journal between its workers and the engine: each claim and each write is noted."""
+    opened = await app._opening.get()
+    opened.work = JournalledWork(opened.work, journal, who=WORKER)
+
+
 class Client:
     """Starts runs, and keeps what it was told: a run for each key that was acknowledged, an error for each refusal."""
 
-    def __init__(self, app: windlass.App, order: Callable[..., Any]) -> None:
-        self._app, self._order = app, order
+    def __init__(self, app: windlass.App, journal: Journal) -> None:
+        self._app, self._journal, self._order = app, journal, declare_order(app, journal)
         self.acknowledged: dict[str, windlass.Handle[str]] = {}
         self.refusals: list[WindlassError] = []
 
     async def start(self, number: int, *, size: int = 100) -> bool:
-        key = f"order-{number}"
+        key, text = f"order-{number}", f"{number} " + "x" * size
+        asked = {"what": "order", "key": key, "value": [text]}
+        self._journal.write(Event.ASKED, **asked)
         try:
-            handle = await self._app.start(self._order, f"{number} " + "x" * size, key=key)
+            handle = await self._app.start(self._order, text, key=key)
         except WindlassError as refusal:
+            self._journal.write(Event.REFUSED, **asked, outcome=refusal.code)
             self.refusals.append(refusal)
             return False
+        self._journal.write(Event.ACKED, **asked, run_id=handle.id)
         known = self.acknowledged.setdefault(key, handle)
         assert known.id == handle.id, f"{key} was answered with {known.id} and with {handle.id}"
         return True
@@ -77,35 +104,26 @@ async def look_at_file(path: Path) -> Snapshot:
         await store.close()
 
 
-def complaints(snapshot: Snapshot, lines: tuple[Line, ...], acknowledged: dict[str, str]) -> list[str]:
-    """Nothing acknowledged is lost, no key has two runs, no finished step is entered, every repeat has its claim."""
-    found = [*snapshot.damage, *(f"{item.rule}: {item.subject}" for item in snapshot.inconsistencies)]
-    owners = Counter(payload.start_key for payload in snapshot.payload_rows)
-    for key, run_id in acknowledged.items():
-        run = snapshot.runs.get(run_id)
-        if run is None or run.status is not RunStatus.COMPLETED:
-            found.append(f"{key}: acknowledged as {run_id}, and is {run and run.status}")
-    found += [f"{key}: has {times} runs" for key, times in owners.items() if times > 1]
-    delivered: set[tuple[str, str]] = set()
-    entered: Counter[tuple[str, str]] = Counter()
-    for line in lines:
-        name = (line.run_id, line.key)
-        if line.event is Event.DELIVERED:
-            delivered.add(name)
-        elif line.event is Event.ENTERED:
-            entered[name] += 1
-            if name in delivered:
-                found.append(f"{line.run_id} {line.key}: entered after its result had been delivered")
-    for (run_id, key), times in entered.items():
-        claims = len(snapshot.claims.get(run_id, []))
-        if times > claims:
-            found.append(f"{run_id} {key}: entered {times} times in {claims} claims")
-    return found
+def complaints(crowd: Crowd, client: Client) -> list[str]:
+    """Whatever the judge of several processes finds; and every key has one run, which has come to its end."""
+    owners = Counter(payload.start_key for payload in crowd.last.payload_rows)
+    return [
+        *judge_crowd(crowd),
+        *(f"{key}: acknowledged, and lost" for key in lost(crowd, client)),
+        *(f"{key}: has {times} runs" for key, times in owners.items() if times > 1),
+    ]
 
 
-def repeats(lines: tuple[Line, ...]) -> int:
-    entered = Counter((line.run_id, line.key) for line in lines if line.event is Event.ENTERED)
-    return sum(times - 1 for times in entered.values())
+def lost(crowd: Crowd, client: Client) -> list[str]:
+    """What was acknowledged and has not been done."""
+    runs = {key: crowd.last.runs.get(handle.id) for key, handle in client.acknowledged.items()}
+    return [key for key, run in runs.items() if run is None or run.status is not RunStatus.COMPLETED]
 
 
-__all__ = ["Client", "complaints", "declare_order", "look", "look_at_file", "read_journal", "repeats"]
+def described(crowd: Crowd, client: Client) -> str:
+    bodies = count_bodies(crowd)
+    return (
+        f"{len(lost(crowd, client))} of {len(client.acknowledged)} acknowledged runs lost; {bodies.repeated} of "
+        f"{bodies.started} bodies repeated, {bodies.after_lost_claims} of them after a lost claim, "
+        f"{bodies.unexplained} unexplained"
+    )

@@ -8,27 +8,33 @@ which the kernel enforces in the middle of work as well.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import windlass
 from tests.faults.clocks import HastyClock
 from tests.faults.disk import Disk
-from tests.faults.shop import STEPS, Client, complaints, declare_order, look_at_file, read_journal, repeats
+from tests.faults.shop import STEPS, Client, Notes, complaints, described, journalled, look_at_file
 from tests.scale import SCALE
 from windlass.errors import Unavailable
-from windlass.testing.journal import Event, Journal
+from windlass.model.run import TAKEN
+from windlass.model.time import HOUR, Duration
+from windlass.settings import Settings
+from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
+from windlass.testing.journal import Event
 
 PATIENCE = 60.0
-TIMES = 100  # the engine gives up after 15 s, a claim ends after 300 s: divided by this
+TIMES = 100  # the engine gives up after 15 s: divided by this
+VISIBILITY = Duration(10 * HOUR)  # so long that nothing here comes back because a claim has ended, divided or not
 ROUNDS = 2 * SCALE
+RUNS = 5  # that have something to say when the disk takes nothing
 
 
 def one_line_each(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -39,10 +45,10 @@ def one_line_each(caplog: pytest.LogCaptureFixture) -> list[str]:
     return messages
 
 
-async def until_at_work(journal: Journal, *, steps: int) -> None:
+async def until_at_work(journal: Notes, *, steps: int) -> None:
     """The worker is in the middle of it: so many steps are done, and the rest is not."""
     deadline = time.monotonic() + PATIENCE
-    while (done := sum(line.event is Event.DELIVERED for line in read_journal(journal.path))) < steps:
+    while (done := sum(line.event is Event.DELIVERED for line in journal.lines)) < steps:
         assert time.monotonic() < deadline, f"{done} of {steps} steps are done"
         await asyncio.sleep(0.002)
 
@@ -85,15 +91,15 @@ def fault(request: pytest.FixtureRequest, disk: Disk) -> Iterator[Full | Refusin
 
 @pytest.mark.spec("invariants:I-12", "invariants:I-57", "invariants:I-61", "invariants:I-65")
 async def test_a_disk_that_takes_nothing_refuses_starts_and_loses_nothing(
-    disk: Disk, fault: Full | Refusing, tmp_path: Path, caplog: pytest.LogCaptureFixture, figures: list[str]
+    disk: Disk, fault: Full | Refusing, caplog: pytest.LogCaptureFixture, figures: list[str]
 ) -> None:
     clock = HastyClock(TIMES)
-    journal = Journal(tmp_path / "journal")
-    journal.begin_life(clock)
-    app = windlass.App(disk.database, _clock=clock)
-    client = Client(app, declare_order(app, journal))
+    journal = Notes(clock)
+    app = windlass.App(disk.database, settings=Settings(visibility_for=VISIBILITY), _clock=clock)
+    client = Client(app, journal)
     number, tried = 0, 0
 
+    await journalled(app, journal)
     async with app, app.worker():
         for _ in range(ROUNDS):
             await asyncio.gather(*[client.start(number + place) for place in range(50)])
@@ -110,19 +116,87 @@ async def test_a_disk_that_takes_nothing_refuses_starts_and_loses_nothing(
             assert await client.start(number)
             number += 1
         finished = await client.results(seconds=PATIENCE)
-    journal.close()
 
     messages = one_line_each(caplog)
     assert any(fault.told in message for message in messages)
     assert all(isinstance(refusal, Unavailable) for refusal in client.refusals)
     assert all(fault.told in str(refusal) and "\n" not in str(refusal) for refusal in client.refusals)
-    lines = read_journal(journal.path)
-    told = {key: handle.id for key, handle in client.acknowledged.items()}
-    assert complaints(await look_at_file(disk.database), lines, told) == []
+    last = await look_at_file(disk.database)
+    crowd = Crowd(snapshots=(last,), lines=tuple(journal.lines), killed=frozenset(), visibility_for=VISIBILITY)
     figures.append(
-        f"{'sqlite':10}  {fault.name}: {ROUNDS} times, {len(client.refusals)} of {tried} starts refused meanwhile, "
-        f"{finished} of {len(told)} acknowledged runs finished, lost 0, bodies repeated {repeats(lines)}"
+        f"{'sqlite':10}  {fault.name}: {ROUNDS} times, {len(client.refusals)} of {tried} starts refused meanwhile; "
+        f"{finished} of {len(client.acknowledged)} acknowledged runs finished, {described(crowd, client)}"
     )
+    assert complaints(crowd, client) == []
+    assert [entry.cause for entry in last.log if entry.cause in TAKEN] == []  # its own worker went on with everything
+
+
+WORDS = {
+    "a beginning": "begin_step",  # of a body that is still at work
+    "a sleep": "suspend_run",
+    "a failure": "suspend_run",
+    "the end": "finish_run",
+}
+
+
+@pytest.mark.spec("invariants:I-03", "invariants:I-08", "invariants:I-61")
+@pytest.mark.parametrize("word", WORDS, ids=lambda word: word.replace(" ", "-"))
+async def test_what_a_run_could_not_say_is_said_when_the_disk_takes_it_again(
+    disk: Disk, word: str, figures: list[str]
+) -> None:
+    """Whatever its worker does with it: nobody waits for the end of its claim, which would be longer than patience."""
+    clock = HastyClock(TIMES)
+    journal, write, fault = Notes(clock), WORDS[word], Full(disk)
+    app = windlass.App(disk.database, settings=Settings(visibility_for=VISIBILITY), _clock=clock)
+    begin_once = itertools.chain([fault.begin], itertools.repeat(lambda: None))
+
+    async def stumble(number: int) -> int:
+        with journal.body():
+            if word == "a beginning":
+                next(begin_once)()
+                await until_refused()
+            if word == "a failure" and windlass.current_step().attempt == 1:
+                next(begin_once)()
+                raise ConnectionError("the line is busy")
+        return number
+
+    @app.workflow
+    async def stumbling(ctx: windlass.Context, number: int) -> int:
+        stumbled = await ctx.step(stumble, number)
+        if word in ("a sleep", "the end"):
+            next(begin_once)()
+        if word == "a sleep":
+            await ctx.sleep("1s")
+        return stumbled
+
+    def refused() -> int:
+        return sum(line.what == write and line.outcome == Unavailable.code for line in journal.lines)
+
+    async def until_refused() -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not refused():
+            assert time.monotonic() < deadline, f"{write} was never refused"
+            await asyncio.sleep(0.002)
+
+    await journalled(app, journal)
+    async with app:
+        handles = [await app.start(stumbling, number) for number in range(RUNS)]
+        async with app.worker():
+            await until_refused()
+            fault.end()
+            async with asyncio.timeout(PATIENCE):
+                results = await asyncio.gather(*[handle.result() for handle in handles])
+
+    last = await look_at_file(disk.database)
+    crowd = Crowd(snapshots=(last,), lines=tuple(journal.lines), killed=frozenset(), visibility_for=VISIBILITY)
+    bodies = count_bodies(crowd)
+    figures.append(
+        f"{'sqlite':10}  full disk at {word}: {write} refused {refused()} times; {len(results)} of {RUNS} runs "
+        f"finished, {bodies.repeated} of {bodies.started} bodies repeated, {bodies.unexplained} unexplained"
+    )
+    assert judge_crowd(crowd) == []
+    assert results == list(range(RUNS))
+    assert [entry.cause for entry in last.log if entry.cause in TAKEN] == []
 
 
 @pytest.mark.spec("invariants:I-61")

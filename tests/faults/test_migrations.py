@@ -17,7 +17,7 @@ from tests.faults.migrating import KILLED, PROCESSES, exit_code, open_and_close,
 from tests.scale import SCALE
 from windlass.store.migrate import Migration, migrations
 
-ROUNDS = 5 * SCALE
+ROUNDS = 3 * SCALE
 VERSIONS = sorted({0, 1})  # nothing at all, and the oldest there ever was
 END_OWN_SESSION = "select pg_terminate_backend(pg_backend_pid());"
 
@@ -28,9 +28,9 @@ from_every_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda ver
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Fresh:
+def files(memory: Path) -> Fresh:
     numbers = itertools.count()
-    return lambda: str(tmp_path / f"{next(numbers)}.db")
+    return lambda: str(memory / f"{next(numbers)}.db")
 
 
 @pytest.fixture

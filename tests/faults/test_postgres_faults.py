@@ -18,16 +18,20 @@ import asyncpg
 import pytest
 
 import windlass
-from tests.faults.shop import Client, complaints, declare_order, look, read_journal, repeats
+from tests.faults.shop import Client, complaints, described, look
+from tests.faults.working import MAX_RECOVERIES, VISIBILITY
 from tests.scale import SCALE
+from windlass.runtime import SystemClock
 from windlass.store.postgres.store import PostgresStore
+from windlass.testing.check_processes import Crowd
 from windlass.testing.evidence import Snapshot
-from windlass.testing.journal import Journal
 from windlass.testing.postgres import PostgresServer
+from windlass.testing.processes import SharedJournal, read_shared_journal
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0 * SCALE
 WORKERS = 2
+EVERY_WORKER = range(1, 1 + WORKERS)
 BACKENDS = 120 * SCALE  # to be terminated
 KINDS = 3  # of connections: for transactions, for hints, for the locks of workers
 RESTARTS = 3 * SCALE
@@ -47,8 +51,10 @@ Fault = Callable[[Client], Coroutine[Any, Any, str]]
 def workers(url: str, journal: Path) -> Iterator[list[subprocess.Popen[str]]]:
     command = [sys.executable, "-m", "tests.faults.working", url, str(journal)]
     started = [
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(WORKERS)
+        subprocess.Popen(
+            [*command, str(number)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        for number in EVERY_WORKER
     ]
     try:
         yield started
@@ -129,8 +135,8 @@ async def keep_starting(client: Client, is_over: Callable[[], bool]) -> int:
 async def suffer(url: str, journal_path: Path, fault: Fault) -> tuple[str, int, Client]:
     """The faults injected, the runs asked for, and the client that asked; when it returns, every run has ended."""
     app = windlass.App(url)
-    journal = Journal(journal_path)
-    client = Client(app, declare_order(app, journal))
+    journal = SharedJournal(journal_path, number=1 + WORKERS, clock=SystemClock())
+    client = Client(app, journal)
     async with app:
         await until_ready(url)
         injecting = asyncio.create_task(fault(client))
@@ -168,12 +174,17 @@ async def test_a_server_that_fails_loses_nothing_and_repeats_nothing_that_is_don
         faults, asked, client = await suffer(url, journal, fault)
         texts = [said(process) for process in started]
 
-    lines, snapshot = read_journal(journal), await look_at(url)
-    told = {key: handle.id for key, handle in client.acknowledged.items()}
-    assert complaints(snapshot, lines, told) == []
-    assert len(told) == asked
-    assert all("Traceback" not in text for text in texts), texts
-    figures.append(
-        f"{'postgresql':10}  {kind}: {faults}; runs asked for {asked}, acknowledged {len(told)}, lost 0; refused "
-        f"starts asked again {len(client.refusals)}; bodies repeated {repeats(lines)} of {3 * len(told)}, all explained"
+    crowd = Crowd(
+        snapshots=(await look_at(url),),
+        lines=read_shared_journal(journal),
+        killed=frozenset(EVERY_WORKER),  # as far as anyone can tell: the sessions of all of them were ended
+        visibility_for=VISIBILITY,
+        max_recoveries=MAX_RECOVERIES,
     )
+    figures.append(
+        f"{'postgresql':10}  {kind}: {faults}; {len(client.acknowledged)} of {asked} runs asked for acknowledged, "
+        f"{len(client.refusals)} refusals asked again; {described(crowd, client)}"
+    )
+    assert complaints(crowd, client) == []
+    assert len(client.acknowledged) == asked
+    assert all("Traceback" not in text for text in texts), texts

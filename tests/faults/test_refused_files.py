@@ -23,6 +23,7 @@ from windlass.store.sqlite.store import SqliteStore
 PATIENCE = 60.0
 PAGE = 4096
 COMMANDS = (["runs"], ["migrate"], ["migrate", "--check"])
+LOOKING = (["doctor"], ["migrate", "--check"])
 DROP_FROM_BOUNDING_SET, IGNORE_MODES = 24, 1  # of <sys/prctl.h> and <linux/capability.h>
 
 
@@ -48,12 +49,17 @@ def execute(path: Path, text: str) -> None:
     database.close()
 
 
-def make_newer_and_crash(path: Path) -> None:
-    """What says that it is newer stands in the journal only."""
+def execute_and_crash(path: Path, text: str) -> None:
+    """What it wrote stands in the journal only."""
     database = apsw.Connection(str(path))
     database.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    database.execute("update meta set value = '999' where key = 'schema_version'")
+    database.execute(text)
     database.close()
+
+
+def make_newer_and_crash(path: Path) -> None:
+    """What says that it is newer stands in the journal only."""
+    execute_and_crash(path, "update meta set value = '999' where key = 'schema_version'")
 
 
 def be_foreign(path: Path) -> None:
@@ -69,6 +75,42 @@ def be_foreign_in_use(path: Path) -> None:
     database.execute("pragma journal_mode = wal").fetchall()
     database.execute("create table customers (id integer primary key, name text)")
     database.close()
+
+
+def be_foreign_after_a_crash(path: Path, *, number: int = 0) -> None:
+    """Another application's file, half of a transaction in it, and the journal that undoes it."""
+    path.unlink()
+    execute(path, f"pragma application_id = {number}; create table customers (name text)")
+    database = apsw.Connection(str(path))
+    database.execute("pragma cache_size = 1")  # so that changed pages are written before the commit
+    database.execute("begin")
+    database.executemany("insert into customers values (?1)", [("x" * 1_000,)] * 100)
+    journal = journal_of(path)
+    left = {file: file.read_bytes() for file in (path, journal)}
+    database.execute("rollback")
+    database.close()
+    for file, content in left.items():
+        file.write_bytes(content)
+
+
+def be_foreign_and_emptied(path: Path) -> None:
+    be_foreign_after_a_crash(path)
+    os.truncate(path, 0)
+
+
+def be_foreign_and_half_made(path: Path) -> None:
+    """Its first transaction was not finished: there is nothing yet to be told by."""
+    be_foreign_after_a_crash(path)
+    overwrite(journal_of(path), 16, bytes(4))
+
+
+def be_text_beside_a_journal(path: Path) -> None:
+    be_foreign_after_a_crash(path)
+    be_text(path)
+
+
+def journal_of(path: Path) -> Path:
+    return path.with_name(path.name + "-journal")
 
 
 def be_a_folder(path: Path) -> None:
@@ -111,6 +153,14 @@ SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
     "a newer schema in the journal": (make_newer_and_crash, "has schema 999.*upgrade Windlass"),
     "another application's tables": (be_foreign, "belongs to another application"),
     "another application's file in use": (be_foreign_in_use, "belongs to another application"),
+    "another application's file after a crash": (be_foreign_after_a_crash, "belongs to another application"),
+    "a numbered application's file after a crash": (
+        lambda path: be_foreign_after_a_crash(path, number=7),
+        "belongs to another application",
+    ),
+    "another application's file, emptied": (be_foreign_and_emptied, "belongs to another application"),
+    "another application's file, half made": (be_foreign_and_half_made, "belongs to another application"),
+    "text beside a journal": (be_text_beside_a_journal, "is not a database"),
     "a folder": (be_a_folder, "it is a folder"),
     "a pipe": (be_a_pipe, "it is a device or a pipe"),
     "a device": (be_a_device, "it is a device or a pipe"),
@@ -165,14 +215,30 @@ def test_every_command_refuses_them_too(tmp_path: Path, figures: list[str]) -> N
             assert "bug in Windlass" not in result.stderr
             assert contents(folder) == before, (name, command)
             refused += 1
-        tried += len(COMMANDS)
+        result = CliRunner().invoke(cli, ["doctor", "--url", str(path)])
+
+        assert (result.exit_code, result.stderr) == (1, ""), (name, result.output)
+        assert contents(folder) == before, (name, "doctor")
+        refused, tried = refused + 1, tried + len(COMMANDS) + 1
     figures.append(
         f"{'sqlite':10}  {len(SPOILT)} spoilt, newer and foreign files: {refused} of {tried} commands refused"
     )
 
 
+@pytest.mark.parametrize("number", [0, 7])
+def test_the_crashed_files_above_are_changed_by_whoever_opens_them(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "windlass.db"
+    path.touch()
+    be_foreign_after_a_crash(path, number=number)
+    before = contents(tmp_path)
+
+    execute(path, "select count(*) from customers")
+
+    assert contents(tmp_path) != before
+
+
 @pytest.mark.spec("invariants:I-62")
-@pytest.mark.parametrize("name", ["text", "a newer schema", "a pipe"], ids=lambda name: name.replace(" ", "-"))
+@pytest.mark.parametrize("name", ["a newer schema", "a pipe"], ids=lambda name: name.replace(" ", "-"))
 async def test_a_process_that_refuses_exits_with_one(tmp_path: Path, name: str) -> None:
     path = tmp_path / "windlass.db"
     await make(path)
@@ -193,12 +259,73 @@ async def test_an_empty_file_is_new_and_not_damaged(tmp_path: Path) -> None:
     assert path.stat().st_size > 0
 
 
+def leave_empty(path: Path) -> None:
+    """What the first write of a new database leaves, which makes it WAL: a journal that says "it was empty"."""
+    path.touch()
+    header = bytes.fromhex("d9d505f920a163d7 00000000 12345678 00000000 00000200 00001000")
+    journal_of(path).write_bytes(header.ljust(512, b"\0"))
+
+
+def leave_one_page(path: Path) -> None:
+    database = apsw.Connection(str(path))
+    database.execute("pragma journal_mode = wal").fetchall()
+    content = path.read_bytes()
+    database.close()
+    leave_empty(path)
+    path.write_bytes(content)
+
+
+def leave_all_in_the_journal(path: Path) -> None:
+    asyncio.run(make(path, is_crashed=True))
+    assert path.stat().st_size == PAGE and path.read_bytes()[68:72] == bytes(4)
+
+
+@pytest.mark.spec("invariants:I-63")
+@pytest.mark.parametrize("leave", [leave_empty, leave_one_page, leave_all_in_the_journal])
+def test_a_file_of_ours_whose_creator_died_is_only_looked_at_and_then_opened(
+    tmp_path: Path, leave: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "windlass.db"
+    leave(path)
+    before = contents(tmp_path)
+
+    for command in LOOKING:
+        result = CliRunner().invoke(cli, [*command, "--url", str(path)])
+        assert "another application" not in result.output and "bug in" not in result.output, result.output
+        assert contents(tmp_path) == before, command
+
+    asyncio.run(make(path))
+    assert CliRunner().invoke(cli, ["doctor", "--url", str(path)]).exit_code == 0
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.spec("invariants:I-62")
+@pytest.mark.parametrize("name", ["windlass.db", "link.db"])
+async def test_only_looking_at_what_a_crash_left_changes_nothing(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    await make(folder / "windlass.db")
+    execute_and_crash(folder / "windlass.db", "insert into meta values ('note', 'x')")
+    (tmp_path / "link.db").symlink_to(folder / "windlass.db")
+    path = tmp_path / "link.db" if name == "link.db" else folder / "windlass.db"
+    before = contents(folder)
+
+    for command in LOOKING:
+        result = await asyncio.to_thread(CliRunner().invoke, cli, [*command, "--url", str(path)])
+        assert result.exit_code == 0, result.output
+        assert contents(folder) == before, command
+
+    assert len(before) == 2 and all(before.values())
+
+
 @pytest.mark.spec("invariants:I-62")
 async def test_only_looking_leaves_no_journals_behind(tmp_path: Path) -> None:
     path = tmp_path / "windlass.db"
     await make(path)
 
-    assert windlass("migrate", "--check", "--url", str(path)).returncode == 0
+    for command in LOOKING:
+        result = await asyncio.to_thread(CliRunner().invoke, cli, [*command, "--url", str(path)])
+        assert result.exit_code == 0, result.output
 
     assert os.listdir(tmp_path) == [path.name]
 
@@ -239,4 +366,5 @@ async def test_a_read_only_disk_is_told_and_used_again_when_it_is_not(disk: Disk
     assert "is read-only" in result.stderr or "may you write there" in result.stderr
     assert contents(disk.folder) == before
     disk.remount("rw")
-    assert windlass("runs", "--url", str(disk.database)).returncode == 0
+    again = await asyncio.to_thread(CliRunner().invoke, cli, ["runs", "--url", str(disk.database)])
+    assert again.exit_code == 0, again.output

@@ -13,10 +13,20 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, step_keys, until_recorded
+from tests.integration.conftest import (
+    Gate,
+    OpenHarness,
+    eventually,
+    log_of,
+    path_of,
+    row_of,
+    step_keys,
+    until_recorded,
+)
 from windlass import App, Context, Retry, RunFailed
 from windlass.client.handle import Handle
 from windlass.errors import Unavailable
+from windlass.model.duration import to_duration
 from windlass.model.time import SECOND
 from windlass.settings import Settings
 from windlass.store.base import NoHooks
@@ -71,6 +81,9 @@ async def test_a_claim_whose_answer_was_lost_in_an_outage_is_executed_when_it_is
     assert await path_of(harness, handle) == ["pending", "running", "completed"]
 
 
+TRIES = 8  # in which the engine gives up, at least
+
+
 class Away(NoHooks):
     """A store that cannot be written to while it is away."""
 
@@ -97,16 +110,66 @@ async def test_a_result_is_kept_until_it_can_be_written_as_long_as_the_claim_las
     await gate.reached()
     store.is_away = True
     gate.open()
-    began_at = harness.clock.now()
-    tries = 0
-    while harness.clock.now() - began_at < 120 * SECOND:  # eight times as long as the engine itself is patient
-        tries += 1
-        harness.clock.advance("2s")
-        await eventually(lambda: store.refused >= tries, what="somebody tries to write")  # noqa: B023
+    await until_tried(harness, store, "2m")  # eight times as long as the engine itself is patient
     store.is_away = False
 
     assert await while_time_passes(harness, handle.result()) == "done"
     assert gate.entries == 1
+
+
+@pytest.mark.spec("invariants:I-03", "invariants:I-61")
+async def test_a_body_goes_on_though_its_start_could_not_be_noted(open_harness: OpenHarness) -> None:
+    store, gate = Away(), Gate()
+    harness = await open_harness(hooks=store)
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        await ctx.step(gate.wait, name="wait")
+        return "done"
+
+    handle = await harness.start(order)
+    await gate.reached()
+    store.is_away = True
+    await until_tried(harness, store, "40s")  # the note that it began is given up
+    store.is_away = False
+    gate.open()
+
+    assert await while_time_passes(harness, handle.result()) == "done"
+    assert (gate.entries, gate.cancelled) == (1, 0)
+
+
+@pytest.mark.spec("invariants:I-08", "invariants:I-61")
+async def test_a_run_that_is_dropped_while_the_store_is_away_is_given_back_when_it_answers(
+    open_harness: OpenHarness,
+) -> None:
+    store, gate = Away(), Gate()
+    harness = await open_harness(hooks=store)
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        await gate.wait()  # no step: what it waits for is not on record
+        return "done"
+
+    handle = await harness.start(order)
+    await gate.reached()
+    store.is_away = True
+    gate.open()
+    await until_tried(harness, store, "60s")  # its end is given up, and the run dropped
+    store.is_away = False
+    back_at = harness.clock.now()
+
+    assert await while_time_passes(harness, handle.result()) == "done"
+    assert harness.clock.now() - back_at < 60 * SECOND  # its claim would have lasted for four minutes more
+    assert "release" in [entry.cause for entry in await log_of(harness, handle.id)]
+
+
+async def until_tried(harness: Harness, store: Away, duration: str) -> None:
+    """Let time pass, slowly enough for everyone who wants to write to try, until they have given up once or more."""
+    end, before = harness.clock.now() + to_duration(duration), store.refused
+    while harness.clock.now() < end:
+        harness.clock.advance("500ms")
+        await asyncio.sleep(0.002)
+    assert store.refused - before > TRIES
 
 
 async def test_whoever_waits_for_a_result_outlasts_a_database_that_is_away(harness: Harness, gate: Gate) -> None:

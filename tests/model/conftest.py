@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.memory import folder_in_memory
 from tests.model.subject import Stores, stores_in
 from windlass.testing.postgres import PostgresServer
-
-# Killing a process loses no page of a file, so a file in memory is as good as one on disk, and much faster.
-MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="windlass-model-", dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        yield Path(folder)
+    with folder_in_memory("model") as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 from tests.model.rows import (
     Blame,
@@ -215,7 +216,8 @@ class Reference:
             for run in held:
                 deaths = run.recoveries + 1
                 pause = 0 if deaths == 1 else min(1_000_000 * 2 ** (deaths - 2), 60_000_000)
-                self._give_back(run, "pending", self.now + pause, cause="death")
+                spread = 0.5 + crc32(f"{run.id} {deaths - 1}".encode()) / 2**32
+                self._give_back(run, "pending", self.now + int(pause * spread), cause="death")
                 run.recoveries = deaths  # nobody gave it back
             dead.append(worker.id)
         return Probed(is_registered=any(item.id == command.worker for item in there), dead=tuple(dead))

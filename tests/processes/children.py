@@ -15,6 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0  # seconds for something that must happen, on a machine that has much else to do
+GOODBYE = 20.0  # seconds for a nursery to end
 LOOK_EVERY = 0.02
 
 
@@ -100,7 +101,16 @@ def open_nursery(folder: Path) -> Iterator[Nursery]:
         print(nursery.complaints, file=sys.stderr)
         raise
     finally:
-        process.communicate()  # closes its input, so it kills what is left, and ends
+        see_off(process)
+
+
+def see_off(process: subprocess.Popen[str]) -> None:
+    """Close its input, so it kills what is left, and ends. If it does not, it is killed with all that it started."""
+    try:
+        process.communicate(timeout=GOODBYE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+        process.communicate()
 
 
 def environment(**variables: str) -> dict[str, str]:

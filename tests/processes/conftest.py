@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.crash.places import Places, postgres_places, sqlite_places
+from tests.memory import folder_in_memory
 from tests.processes.children import Nursery, open_nursery
 from tests.processes.database import Database
 from windlass.testing.postgres import PostgresServer
 
-# Killing a process loses no page of a file, so a file in memory is as good as one on disk, and much faster.
-MEMORY = Path("/dev/shm")
-
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="windlass-processes-", dir=MEMORY if MEMORY.is_dir() else None) as name:
-        yield Path(name)
+    with folder_in_memory("processes") as folder:
+        yield folder
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

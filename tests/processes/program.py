@@ -3,7 +3,7 @@
     work    a worker; SIGTERM makes it leave in order
     ask     a client that starts runs until SIGTERM; every second one also executes them, so that runs are dispatched
             inside the process that asked for them
-    stall   a worker that stops itself (SIGSTOP) when its bodies have ended and nothing has been written about them
+    stall   a worker that stops itself (SIGSTOP) when it is about to write about each of its runs
     live    one life of a story of tests/crash, ended by os._exit at one point
 
 Whatever they do they write to a journal beside the database: see windlass.testing.processes.
@@ -12,6 +12,7 @@ Whatever they do they write to a journal beside the database: see windlass.testi
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ import msgspec
 
 import windlass
 from tests.crash.scenarios import SCENARIOS
+from windlass.api.service import Work
 from windlass.app import App
 from windlass.define.options import StartOptions
 from windlass.errors import Rejected
@@ -36,7 +38,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.crashes import Scenario, recover
 from windlass.testing.faults import Faults, Moment, Point
 from windlass.testing.journal import Event, Journal
-from windlass.testing.journalled_work import JournalledWork
+from windlass.testing.journalled_work import Fenced, JournalledWork
 from windlass.testing.life import Life, lost_starts
 from windlass.testing.processes import SharedJournal, read_shared_journal
 
@@ -181,61 +183,91 @@ class Client:
 # --- a worker that stops ----------------------------------------------------------------------------------------------
 
 
-def stall(*, url: str, journal: str, number: int, visibility: float, crowd: int, gate: str) -> None:
-    """Execute runs of `stalling`. With `crowd`, stop when that many bodies have come to their end, all in one turn.
+class StallingWork(JournalledWork):
+    """Keeps one write of each run back; when it has `crowd` of them it stops the process, and then sends them all.
 
-    Their ends are noticed in the next turn of the loop, before any timer that became due while the process stood still:
-    so their results are sent, under tokens that are old by then. Without `crowd`, bodies of odd runs wait for the gate.
+    That is one turn of the loop, so no timer that became due while the process stood still can come before them: they
+    are sent, under tokens that are old by then.
+    """
+
+    def __init__(self, work: Work, journal: Journal, *, crowd: int) -> None:
+        super().__init__(work, journal, who=WORKER)
+        self._crowd = crowd
+        self.kept_back: dict[str, str] = {}  # run id: which of its writes
+        self._waiting: dict[str, tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]] = {}
+
+    def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Awaitable[Any]:
+        send = functools.partial(super()._submitted, what, command, call, renew_for=renew_for)
+        if self.kept_back.get(command.run_id) != what:
+            return send()
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting[command.run_id] = send, answer
+        if len(self._waiting) == self._crowd:
+            self._stop()
+        return answer
+
+    def _stop(self) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.kept_back.clear()
+        for send, answer in self._waiting.values():
+            asyncio.ensure_future(send()).add_done_callback(functools.partial(pass_on, answer))
+
+
+def pass_on(answer: asyncio.Future[Any], written: asyncio.Future[Any]) -> None:
+    error = written.exception()
+    if answer.done():  # whoever asked has left
+        return
+    if error is None:
+        answer.set_result(written.result())
+    else:
+        answer.set_exception(error)
+
+
+def stall(*, url: str, journal: str, number: int, visibility: float, crowd: int, gate: str) -> None:
+    """Execute runs of `stalling`. With `crowd`, stop before the writes that so many of them name; see StallingWork.
+
+    Without `crowd`, bodies of odd runs wait for the gate.
     """
 
     async def main() -> None:
         leave, notes = told_to_leave(), SharedJournal(Path(journal), number=number, clock=SystemClock())
-        together, inside = asyncio.Event(), 0
 
-        async def stop_together() -> None:
-            nonlocal inside
-            inside += 1
-            try:
-                if inside == crowd:
-                    together.set()
-                await together.wait()
-            finally:
-                inside -= 1
-            if inside == 0:
-                os.kill(os.getpid(), signal.SIGSTOP)
-
-        async def carry(item: int) -> int:
+        async def carry(item: int, is_long: bool) -> int:
             with notes.body():
-                if not crowd and item % 2:
+                if is_long if crowd else item % 2:
                     await appeared(Path(gate))
-            if crowd and item >= 0:
-                await stop_together()
             return number
 
         async with App(url, settings=settings(visibility)) as app:
 
             @app.workflow(name="stalling")
-            async def stalling(ctx: windlass.Context, item: int) -> int:
-                return await ctx.step(carry, item)
+            async def stalling(ctx: windlass.Context, item: int, what: str) -> int:
+                if crowd and what:
+                    work.kept_back[ctx.run_id] = what
+                    if what == "finish_run":
+                        return number
+                # It is noted that a body began if it is still at work after a moment.
+                return await ctx.step(carry, item, what == "begin_step")
 
-            await journalled(app, notes)
+            opened = await app._opening.get()
+            opened.work = work = StallingWork(opened.work, notes, crowd=crowd)
             async with app.worker(slots=SLOTS):
                 await leave.wait()
 
     asyncio.run(main())
 
 
-def start_stalling(url: str, items: range) -> list[str]:
-    """Ask for runs of `stalling` from outside of any worker: their ids."""
+def start_stalling(url: str, items: range, *, what: str = "") -> list[str]:
+    """Ask for runs of `stalling` from outside of any worker: their ids. `what`: the write to stop before."""
 
     async def main() -> list[str]:
         async with App(url, settings=Settings()) as app:
 
             @app.workflow(name="stalling")
-            async def stalling(ctx: windlass.Context, item: int) -> int:
+            async def stalling(ctx: windlass.Context, item: int, what: str) -> int:
                 raise NotImplementedError  # executed by others only
 
-            return [(await app.start(stalling, item)).id for item in items]
+            return [(await app.start(stalling, item, what)).id for item in items]
 
     return asyncio.run(main())
 

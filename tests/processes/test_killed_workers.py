@@ -94,7 +94,7 @@ class Nemesis:
 
 @pytest.mark.spec("invariants:I-01", "invariants:I-02", "invariants:I-03", "invariants:I-07", "invariants:I-08")
 @pytest.mark.spec("invariants:I-09", "invariants:I-10", "invariants:I-12", "invariants:I-16", "invariants:I-17")
-@pytest.mark.spec("invariants:I-18", "invariants:I-19", "invariants:I-21", "invariants:I-65")
+@pytest.mark.spec("invariants:I-21", "invariants:I-65")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name.replace(" ", "-"))
 def test_killing_processes_loses_nothing_and_repeats_nothing(
     way: Way, database: Database, nursery: Nursery, folder: Path, figures: list[str]

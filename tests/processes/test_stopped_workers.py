@@ -18,7 +18,8 @@ from windlass.testing.journal import Event, Line
 from windlass.testing.journalled_work import CLAIM_LOST
 from windlass.testing.processes import read_shared_journal
 
-RUNS = 6  # half of them are over when the worker goes on, half are in other hands
+WRITES = ("begin_step", "complete_step", "finish_run")  # before which it stops
+RUNS = 2 * len(WRITES)  # half of them are over when the worker goes on, half are in other hands
 TIMES = SCALE
 SHORT, LONG = 2.0, 300.0  # seconds a claim lasts: the one to run out, and the one of those who take over
 
@@ -35,8 +36,11 @@ def test_a_worker_that_stood_still_beyond_its_claims_writes_nothing(
     def lines(event: Event, number: int) -> list[Line]:
         return [line for line in read_shared_journal(journal) if line.event is event and line.life == number]
 
-    # Given a worker that stops when all bodies have ended, and another one that takes the runs over
-    ids = start_stalling(database.url, range(RUNS))
+    def stale(event: Event) -> list[Line]:
+        return [line for line in lines(event, stopped.number) if line.what in WRITES]
+
+    # Given a worker that stops when it is about to write about every run, and another one that takes the runs over
+    ids = {id: what for what in WRITES for id in start_stalling(database.url, range(2), what=what)}
     stopped = nursery.start("stall", visibility=SHORT, crowd=RUNS, **common)
     until(lambda: stopped.is_stopped, what="the worker stands still")
     other = nursery.start("stall", visibility=LONG, crowd=0, **common)
@@ -46,14 +50,15 @@ def test_a_worker_that_stood_still_beyond_its_claims_writes_nothing(
 
     # When the first one goes on
     stopped.send(signal.SIGCONT)
-    until(lambda: len(lines(Event.ANSWERED, stopped.number)) == RUNS, what="its writes are answered")
+    until(lambda: len(stale(Event.ANSWERED)) == RUNS, what="its writes are answered")
 
     # Then each of them was sent, under a token that is old, and refused; nothing of it stands in the store
     after = database.look()
-    refused = [line for line in lines(Event.ANSWERED, stopped.number) if line.outcome == CLAIM_LOST]
-    sent = [line for line in lines(Event.SENT, stopped.number) if line.what == "complete_step"]
-    figures.append(f"{database.name:10}  SIGSTOP: {len(refused)} of {len(sent)} stale writes refused")
-    assert sorted(line.run_id for line in refused) == sorted(line.run_id for line in sent) == sorted(ids)
+    refused = [line for line in stale(Event.ANSWERED) if line.outcome == CLAIM_LOST]
+    for what in WRITES:
+        sent, told = ([line.run_id for line in which if line.what == what] for which in (stale(Event.SENT), refused))
+        figures.append(f"{database.name:10}  SIGSTOP: {len(told)} of {len(sent)} stale {what} refused")
+        assert sorted(told) == sorted(sent) == sorted(id for id in ids if ids[id] == what)
     assert all(line.token < len(after.claims[line.run_id]) == after.runs[line.run_id].token for line in refused)
     assert (after.rows, after.steps, after.payload_rows, after.log) == (
         before.rows,

@@ -32,9 +32,8 @@ def doctor(ctx: click.Context, /) -> None:
     if session.is_json:
         session.screen.write_json(_record(checkup, where=session.location.shown))
     else:
-        lines = list(_page(checkup, where=session.location.shown, screen=session.screen))
-        width = max([session.screen.width, *(line.cell_len for line in lines)])
-        session.screen.write(session.screen.draw(Text("\n").join(lines), width=width))
+        lines = _page(checkup, where=session.location.shown, screen=session.screen)
+        session.screen.write(session.screen.draw_whole(*lines))
     if not checkup.is_sound:
         ctx.exit(1)
 
@@ -48,9 +47,6 @@ async def _examine(session: Session) -> Checkup:
         # First and without opening the engine, which would migrate.
         version = await read_schema_version(session.url)
         checks.append(rules.schema(found=version.found, known=version.known))
-        if version.is_behind and session.location.kind == "postgresql":
-            checks.append(rules.skipped("database", "the rest is looked at once the schema is up to date"))
-            return Checkup(checks=tuple(checks))
         async with open_admin(session.url, version, clock=session.clock) as admin:
             checks += (await admin.check_up()).checks
     except WindlassError as error:

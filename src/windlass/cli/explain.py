@@ -35,6 +35,4 @@ def explain(session: Session, /, run: str | None, key: str | None) -> None:
     status.stylize(STATUS_STYLES[found.status])
     status.append(f"  {escape(found.name)}", style="bold not dim").append(f"  {found.run_id}", style="bright_black")
     lines = [Text(f"  {line}") for line in wrapped(escape(found.text), width=screen.width - 2)]
-    # A word that fits no line, such as a command with a long name, stays whole: it is there to be copied.
-    width = max([screen.width, *(line.cell_len for line in (status, *lines))])
-    screen.write(screen.draw(Text("\n").join([status, *lines]), width=width))
+    screen.write(screen.draw_whole(status, *lines))

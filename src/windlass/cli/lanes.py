@@ -11,11 +11,10 @@ from enum import StrEnum
 from msgspec import Struct
 
 from windlass.cli.terminal import escape
-from windlass.model.duration import describe
+from windlass.model.duration import between, describe
 from windlass.model.run import TAKEN, LogEntry, Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import Duration, Instant
-from windlass.rules.explain import between
 
 
 class Mark(StrEnum):

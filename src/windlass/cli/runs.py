@@ -18,10 +18,10 @@ from windlass.cli.lookup import shortest
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, UNLIMITED, Glyphs, Screen, cut, escape, status_glyph
 from windlass.cli.waits import in_short
+from windlass.model.duration import between
 from windlass.model.page import ListRuns
 from windlass.model.run import RunId, RunStatus, RunView
 from windlass.model.time import Instant
-from windlass.rules.explain import between
 from windlass.rules.limits import check_run_id
 
 READERS = 8

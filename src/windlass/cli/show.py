@@ -16,11 +16,10 @@ from windlass.cli.lanes import is_interrupted, lanes_of, span
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph, wrapped
 from windlass.cli.waits import in_short, summary
-from windlass.model.duration import describe, from_instant
+from windlass.model.duration import between, describe, from_instant
 from windlass.model.run import LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.rules.explain import between
 
 MAX_RESULTS, MAX_LOG, MAX_FAILURES = 12, 10, 6
 DIM = "bright_black"

@@ -75,10 +75,8 @@ class Stage:
 
     def show_scene(self, scene: Scene, *, at: Duration) -> None:
         """Write what happened above the table, to stay there."""
-        parts = list(_told(scene, at=at, glyphs=self._screen.glyphs, is_one_line=not self._screen.is_terminal))
-        # A path may be longer than the screen is wide, and has to be copied whole.
-        width = max([self._screen.width, *(part.cell_len for part in parts)])
-        drawn = self._screen.draw(*parts, width=width)
+        lines = _told(scene, at=at, glyphs=self._screen.glyphs, is_one_line=not self._screen.is_terminal)
+        drawn = self._screen.draw_whole(*lines)
         if not self.is_live:
             self._screen.write(drawn)
             return

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from windlass.model.run import RunStatus
 
@@ -165,6 +166,10 @@ class Screen:
         for part in parts:
             console.print(part)
         return "".join(line.rstrip(" ") + "\n" for line in buffer.getvalue().splitlines())
+
+    def draw_whole(self, *lines: Text) -> str:
+        """Draw lines, each as long as it is: a path or a command is there to be copied."""
+        return self.draw(*lines, width=max([self.width, *(line.cell_len for line in lines)]))
 
     def write(self, text: str) -> None:
         """The only place that writes to the standard output. Raises BrokenPipeError if nobody reads any more."""

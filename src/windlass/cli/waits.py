@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from windlass.cli.terminal import escape
-from windlass.model.duration import from_instant
-from windlass.model.failure import Failure
+from windlass.model.duration import between, from_instant
+from windlass.model.failure import Failure, in_one_line
 from windlass.model.run import Run, RunStatus
 from windlass.model.time import Instant
-from windlass.rules.explain import between, in_one_line
 
 
 def summary(failure: Failure) -> str:
@@ -24,7 +23,9 @@ def in_short(run: Run, *, failure: Failure | None, now: Instant) -> str:
         case RunStatus.SLEEPING if due_at is not None:
             return f"sleeps, {between(now, due_at)} left"
         case RunStatus.PENDING if due_at is not None:
-            return f"{'retry' if run.attempts else 'starts'} in {between(now, due_at)}"
+            # A run that comes back in order counts no recoveries.
+            what = "workers died, goes on" if run.recoveries else "retry" if run.attempts else "starts"
+            return f"{what} in {between(now, due_at)}"
         case RunStatus.RUNNING if due_at is not None and run.worker is not None:
             if due_at <= now:
                 return f"claim ran out {between(due_at, now)} ago"

@@ -21,26 +21,29 @@ from windlass.runtime import Clock
 
 FILE = "journal.jsonl"
 RETURNED = "returned"
+BEGINNING = b'{"event":'  # of every line
 
 
 class Event(StrEnum):
     ACCEPTED = "accepted"  # a run, as the one who started it was told
     ENTERED = "entered"  # the body of a step
     LEFT = "left"  # a body that has come to its end
-    KILLED = "killed"  # a worker, by the demo; `killed` is its process
+    KILLED = "killed"  # a worker, by the demo
+    ENDED = "ended"  # a worker that has left in order, or at last the demo itself
 
 
 class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
     event: Event
     pid: int
-    number: int  # among the lines of this process, from 1: one that is taken out leaves a gap
+    number: int  # among the lines of this process, from 1
     at: int  # wall time in microseconds
     run_id: str = ""
     key: str = ""
     attempt: int = 0
     idempotency_key: str = ""
     outcome: str = ""  # of a body: RETURNED, or the type of the exception
-    killed: int = 0
+    process: int = 0  # that was killed or has ended
+    lines: int = 0  # … after it had written so many: one that is taken out is missed
 
 
 _encoder = msgspec.json.Encoder()
@@ -62,6 +65,15 @@ class Journal:
         with self._path.open("ab", buffering=0) as file:
             file.write(_encoder.encode(line) + b"\n")
             os.fsync(file.fileno())
+
+    def write_end(self, event: Event, *, pid: int) -> None:
+        """Note that another process is gone, and how many lines it has left: none can be added any more."""
+        written = (line.number for line in read_journal(self._path) if line.pid == pid)
+        self.write(event, process=pid, lines=max(written, default=0))
+
+    def end(self) -> None:
+        """The last line: it counts them all, itself included."""
+        self.write(Event.ENDED, process=self._pid, lines=self._number + 1)
 
     @contextmanager
     def body(self) -> Iterator[None]:
@@ -85,12 +97,13 @@ class Journal:
 
 
 def read_journal(path: Path) -> tuple[Line, ...]:
-    """Every line that can be read. A last one without its end was being written when its process died."""
+    """Every line that can be read. One without its end was being written when its process died."""
     if not path.exists():
         return ()
     *whole, _ = path.read_bytes().split(b"\n")
     lines = []
     for text in whole:
+        start = max(0, text.rfind(BEGINNING))  # whoever wrote behind a torn line wrote a whole one
         with suppress(msgspec.DecodeError):  # as good as gone, and found missing as such
-            lines.append(_decoder.decode(text))
+            lines.append(_decoder.decode(text[start:]))
     return tuple(lines)

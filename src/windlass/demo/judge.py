@@ -65,7 +65,7 @@ def judge(lines: Sequence[Line], *, recorded: Mapping[str, Recorded], plans: Map
     bodies, findings = _bodies_of(lines)
     accepted = {line.run_id for line in lines if line.event is Event.ACCEPTED}
     findings += _judge_runs(accepted, recorded=recorded, plans=plans)
-    killed = {line.killed for line in lines if line.event is Event.KILLED}
+    killed = {line.process for line in lines if line.event is Event.KILLED}
     last_words = {(line.pid, line.run_id): line for line in lines}  # the last line of each process about each run
     committed = interrupted = 0
     for run_id, key in sorted({*bodies, *_steps_of(recorded)}):
@@ -175,11 +175,19 @@ def _judge_repeat(
 
 
 def _gaps(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Lines that were written and are gone, though all the others agree with the store."""
-    numbers: dict[int, set[int]] = defaultdict(set)
+    """Lines that were written and are gone, though all the others agree with the store.
+
+    Whoever has written has an end, which says how many lines there were; the demo's own end counts those ends.
+    """
+    known: dict[int, set[int]] = defaultdict(set)
+    counted: dict[int, int] = {}
     for line in lines:
-        numbers[line.pid].add(line.number)
-    for pid, known in numbers.items():
-        missing = max(known) - len(known)
-        if missing:
-            yield Finding(Zero.LOST, "", f"the journal of process {pid} lacks {missing} of its lines")
+        known[line.pid].add(line.number)
+        if line.event in (Event.KILLED, Event.ENDED):
+            counted[line.process] = line.lines
+    for pid in sorted(known.keys() - counted.keys()):
+        yield Finding(Zero.LOST, "", f"the journal does not say how many lines process {pid} has written")
+    for pid, count in sorted(counted.items()):
+        missing = count - len(known[pid])
+        if missing > 0:
+            yield Finding(Zero.LOST, "", f"the journal lacks {missing} of the {count} lines of process {pid}")

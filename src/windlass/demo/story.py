@@ -138,7 +138,7 @@ class Story:
 
     async def _end(self, stuck: str = "") -> Ending:
         """Hold the journal against the store, however far the story has come."""
-        self._workers.stop()  # so that nobody writes while it is judged
+        self._stop()  # so that nobody writes while it is judged
         snapshot = await self._look()
         ended = sum(state.run.status.is_terminal for state in snapshot.runs)
         self._tell(RunsEnded(ended=ended, total=len(self._keys)))
@@ -263,7 +263,14 @@ class Story:
 
     def _kill(self, process: WorkerProcess) -> None:
         process.kill()
-        self._journal.write(Event.KILLED, killed=process.pid)
+        self._journal.write_end(Event.KILLED, pid=process.pid)
+
+    def _stop(self) -> None:
+        stopped = self._workers.alive()
+        self._workers.stop()
+        for process in stopped:
+            self._journal.write_end(Event.KILLED if process.was_killed else Event.ENDED, pid=process.pid)
+        self._journal.end()
 
     def _tell(self, scene: Scene) -> None:
         self._audience.show_scene(scene, at=self._elapsed())

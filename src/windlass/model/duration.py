@@ -128,3 +128,15 @@ def _round(duration: int, unit: int) -> int:
 def _two(count: int, per: int, large: str, small: str) -> str:
     whole, rest = divmod(count, per)
     return f"{whole} {large} {rest} {small}" if rest else f"{whole} {large}"
+
+
+def between(earlier: int, later: int) -> str:
+    """A span for people, to whole seconds from ten seconds on: nobody reads the rest of a countdown."""
+    span = max(0, later - earlier)
+    return describe(Duration(span if span < 10 * SECOND else span // SECOND * SECOND))
+
+
+def moment(instant: Instant, *, now: Instant) -> str:
+    """A time in UTC for people, without its date if that is close enough to be clear."""
+    form = "%H:%M:%S" if abs(instant - now) < DAY // 2 else "%Y-%m-%d %H:%M:%S"
+    return from_instant(instant).strftime(form) + " UTC"

@@ -31,3 +31,9 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_final: bool = False  # never retried, whatever the kind: `never=`, `raises=`
     is_declared: bool = False  # of a class the step lists in `raises=`: it comes back as itself
     step: str = ""  # the step it came from, if it came from one
+
+
+def in_one_line(failure: Failure) -> str:
+    """A failure by its type, without the module, and its message."""
+    kind, message = failure.type.rpartition(".")[2], " ".join(failure.message.split())
+    return f"{kind}: {message}" if message else kind

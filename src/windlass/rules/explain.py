@@ -11,13 +11,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from windlass.model.duration import describe, from_instant
+from windlass.model.duration import between, moment
 from windlass.model.explanation import Explanation, Situation
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, in_one_line
 from windlass.model.run import DEATH, GONE, LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.time import DAY, SECOND, Duration, Instant
-from windlass.model.worker import LockKind, Served, Worker
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.model.worker import Served, Worker
 from windlass.rules.steps import next_wait
 from windlass.rules.workers import can_take, is_live
 
@@ -52,24 +52,6 @@ class Facts(Struct, frozen=True, kw_only=True):
 def explain(facts: Facts) -> Explanation:
     """Say where a run stands, in sentences that a person can act on."""
     return EXPLAINED[facts.run.status](facts)
-
-
-def between(earlier: int, later: int) -> str:
-    """A span for people, to whole seconds from ten seconds on: nobody reads the rest of a countdown."""
-    span = max(0, later - earlier)
-    return describe(Duration(span if span < 10 * SECOND else span // SECOND * SECOND))
-
-
-def moment(instant: Instant, *, now: Instant) -> str:
-    """A time in UTC, without its date if that is close enough to be clear."""
-    form = "%H:%M:%S" if abs(instant - now) < DAY // 2 else "%Y-%m-%d %H:%M:%S"
-    return from_instant(instant).strftime(form) + " UTC"
-
-
-def in_one_line(failure: Failure) -> str:
-    """A failure by its type, without the module, and its message."""
-    kind, message = failure.type.rpartition(".")[2], " ".join(failure.message.split())
-    return f"{kind}: {message}" if message else kind
 
 
 def _answer(facts: Facts, code: Situation, text: str, **more: Any) -> Explanation:
@@ -191,21 +173,23 @@ def _paused(facts: Facts) -> Explanation:
 def _held(facts: Facts) -> Explanation:
     run, now, ends_at = facts.run, facts.now, facts.run.available_at
     holder = next((worker for worker in facts.workers if worker.id == run.worker), None)
-    who = f"Worker {run.worker}" if holder is None else f"Worker {run.worker} on {holder.host} (pid {holder.pid})"
+    who = f"worker {run.worker}" if holder is None else f"worker {run.worker} on {holder.host} (pid {holder.pid})"
     if ends_at is None or ends_at <= now:
         ended = now if ends_at is None else ends_at
-        told = f"{who} held it; its claim ended {_ago(ended, now=now)}, and it has not given the run back."
+        told = f"{_capital(who)} held it; its claim ended {_ago(ended, now=now)}, and it has not given the run back."
         return _due(facts, ended, told, is_claim=True)
     claim = f"its claim lasts until {moment(ends_at, now=now)} ({between(now, ends_at)} left)"
     since = _since(facts.since, now=now)
-    code, told = Situation.HELD, f"It is at work: {_small(who)} has held it {since}; {claim}. {_work(facts)}"
+    code, told = Situation.HELD, f"It is at work: {who} has held it {since}; {claim}. {_work(facts)}"
     if holder is None:
         code = Situation.HELD_STOPPED
-        told = f"{who}, which has stopped, has held it {since}; {claim}, and then another worker takes it over."
+        told = (
+            f"{_capital(who)}, which has stopped, has held it {since}; {claim}, and then another worker takes it over."
+        )
     elif not is_live(holder, now=now):
         code = Situation.HELD_SILENT
         silence = f"has been silent for {between(holder.seen_at, now)}"
-        told = f"{who} has held it {since} and {silence}. {_after_silence(facts, holder, claim)}"
+        told = f"{_capital(who)} has held it {since} and {silence}. {_after_silence(facts, holder, claim)}"
     step = _longest_at_work(facts)
     return _answer(
         facts,
@@ -218,8 +202,8 @@ def _held(facts: Facts) -> Explanation:
     )
 
 
-def _small(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _work(facts: Facts) -> str:
@@ -229,7 +213,7 @@ def _work(facts: Facts) -> str:
         return "No step has been at work for longer than a moment."
     began = first.started_at or facts.since
     what = f"step {first.key!r} (attempt {first.attempt}) has been at work for {between(began, facts.now)}"
-    return f"{what[0].upper()}{what[1:]}." if len(at_work) == 1 else f"{len(at_work)} steps are at work; {what}."
+    return f"{_capital(what)}." if len(at_work) == 1 else f"{len(at_work)} steps are at work; {what}."
 
 
 def _at_work(facts: Facts) -> list[Step]:
@@ -242,28 +226,25 @@ def _longest_at_work(facts: Facts) -> Step | None:
 
 
 def _after_silence(facts: Facts, holder: Worker, claim: str) -> str:
-    able = _able(facts)
     rest = f"{_capital(claim)}, and then another worker takes it over."
     if holder.lock is None:
         return f"Nothing but its silence tells whether it is dead. {rest}"
-    noticed = "within a second" if holder.lock is LockKind.FILE else "within two seconds"
-    if able:
-        return f"A dead one is noticed {noticed} by its free lock, so it seems to be stopped or stuck. {rest}"
+    if _able(facts):
+        return (
+            "A dead one would normally be noticed within a second or two by its free lock, so it is probably stopped "
+            f"or stuck. {rest}"
+        )
     return (
-        f"If it is dead, the next worker that serves {facts.run.name!r} notices it at once by its free lock, but none "
-        f"is alive. {_start_one(facts.run)} Else: {claim}."
+        f"If it is dead, the next worker that serves {facts.run.name!r} notices it by its free lock, but none is "
+        f"alive. {_start_one(facts.run)} Else: {claim}."
     )
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _crashes(run: Run) -> str:
     if not run.recoveries:
         return ""
     times = "once" if run.recoveries == 1 else f"{run.recoveries} times in a row"
-    return f" Before that its worker has disappeared {times}."
+    return f" Before that its worker died, or its claim ran out, {times}."
 
 
 # Due: it waits for a worker and for nothing else.

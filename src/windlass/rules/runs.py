@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -65,7 +66,13 @@ def take_from_dead(run: Run, *, now: Instant) -> Run:
     """
     _expect(run, RunStatus.RUNNING)
     pause = 0 if run.recoveries == 0 else min(SECOND << min(run.recoveries - 1, 6), LONGEST_PAUSE)
-    return replace(_unclaimed(run, RunStatus.PENDING, Instant(now + pause)), recoveries=run.recoveries + 1)
+    due_at = Instant(now + int(pause * (0.5 + _spread(run))))
+    return replace(_unclaimed(run, RunStatus.PENDING, due_at), recoveries=run.recoveries + 1)
+
+
+def _spread(run: Run) -> float:
+    """From 0 to 1, another one at each death: runs that died together are apart next time, and the innocent get by."""
+    return crc32(f"{run.id} {run.recoveries}".encode()) / 2**32
 
 
 def hold(run: Run) -> Run:
@@ -89,11 +96,11 @@ def crash_loop(run: Run, history: Sequence[Step]) -> Failure:
     """How such a run ends: blamed is the step that was seen to start under the last claim that saw one."""
     entered = [step for step in history if step.status is StepStatus.RUNNING]
     culprit = max(entered, key=lambda step: (step.token, step.attempt)).key if entered else ""
-    where = f"step {culprit!r}" if culprit else "the workflow, outside any step"
+    where = f"in step {culprit!r}" if culprit else "outside any step"
     return Failure(
         kind=FailureKind.CRASH_LOOP,
         type="CrashLoop",
-        message=f"The worker disappeared {run.recoveries} times in a row while executing {where}.",
+        message=f"Its worker died, or its claim ran out, {run.recoveries} times in a row; last seen {where}.",
         step=culprit,
     )
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from windlass.codec import Codec
 from windlass.model.run import GONE, TAKEN, LogEntry, RunStatus
@@ -30,22 +29,20 @@ UNFINISHED = TAKEN | {"release"}  # causes in the log: a claim ended, and its ho
 _codec = Codec()
 
 # Those of single stories that ask nothing about which life followed which.
-AT_THE_END: Mapping[str, Callable[[Evidence], list[str]]] = {
+ALONE: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-02": check_steps.steps_complete_once,
     "I-06": check_steps.replays_see_the_same_values,
     "I-07": check_steps.sleeps_are_slept_once,
     "I-08": check_runs.accepted_runs_end_or_say_what_they_wait_for,
-    "I-12": check_runs.acknowledged_runs_survive,
-    "I-16": check_steps.retries_keep_to_their_policy,
-    "I-19": check_claims.lost_claims_are_dropped,
-    "I-21": check_claims.claims_end_by_the_stores_clock,
-}
-ALONG_THE_WAY: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-09": check_runs.terminal_is_absorbing,
     "I-10": check_runs.statuses_form_a_path,
     "I-11": check_runs.inputs_never_change,
+    "I-12": check_runs.acknowledged_runs_survive,
     "I-15": check_runs.attempts_are_counted,
+    "I-16": check_steps.retries_keep_to_their_policy,
     "I-17": check_claims.tokens_only_grow,
+    "I-19": check_claims.lost_claims_are_dropped,
+    "I-21": check_claims.claims_end_by_the_stores_clock,
     "I-65": database_is_sound,
 }
 
@@ -97,11 +94,15 @@ class Crowd(Struct, frozen=True, kw_only=True, dict=True):
 
 def judge_crowd(crowd: Crowd) -> list[str]:
     """Every complaint, each under its number: an empty list is the pass condition."""
-    way = Evidence(snapshots=crowd.snapshots, visibility_for=crowd.visibility_for, max_recoveries=crowd.max_recoveries)
-    end = replace(way, snapshots=(crowd.last,), lines=crowd.lines, retry_limits=crowd.retry_limits)
+    evidence = Evidence(
+        snapshots=crowd.snapshots,
+        lines=crowd.lines,
+        visibility_for=crowd.visibility_for,
+        max_recoveries=crowd.max_recoveries,
+        retry_limits=crowd.retry_limits,
+    )
     return [
-        *(f"{number} {text}" for number, check in AT_THE_END.items() for text in check(end)),
-        *(f"{number} {text}" for number, check in ALONG_THE_WAY.items() for text in check(way)),
+        *(f"{number} {text}" for number, check in ALONE.items() for text in check(evidence)),
         *(f"{number} {text}" for number, check in TOGETHER.items() for text in check(crowd)),
     ]
 

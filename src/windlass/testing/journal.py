@@ -94,8 +94,11 @@ class Journal:
             line = Line(event=event, life=self._life, at=self._clock.now(), **fields)
             if event is Event.ACKED:
                 self._acknowledged.add(line.run_id)
-            os.write(self._file, _encoder.encode(line) + b"\n")
-            os.fsync(self._file)
+            self._append(_encoder.encode(line))
+
+    def _append(self, line: bytes) -> None:
+        os.write(self._file, line + b"\n")
+        os.fsync(self._file)
 
     @contextmanager
     def body(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("windlass.worker")
 STUCK_AFTER = 5 * SECOND
+GIVE_BACK_EVERY = SECOND
 
 
 class Ending:
@@ -25,6 +26,7 @@ class Ending:
         self._run_id = execution.claimed.run_id
         self._tasks: set[asyncio.Task[None]] = set()
         self._claim_timer: Timer | None = None
+        self._is_unanswered = False  # dropped because the store was away, and not because the claim was lost
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def watch_claim(self) -> None:
@@ -66,25 +68,24 @@ class Ending:
             self._claim_timer.cancel()
         self._start(self._wind_down(report))
 
+    def drop(self, error: BaseException | None) -> None:
+        """Something about this run could not be written: say so, and write nothing any more."""
+        self._tell_dropped(error)
+        self.lose()
+
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except WindlassError as error:
-            self._tell_dropped(error)
-            self.lose()
-        except Exception:
-            LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
-            self.lose()
+        except Exception as error:
+            self.drop(error)
 
     async def _wind_down(self, report: Coroutine[Any, Any, None] | None) -> None:
         try:
             if report is not None:
                 await self._until_answered()
                 await report
-        except WindlassError as error:
+        except Exception as error:
             self._tell_dropped(error)
-        except Exception:
-            LOGGER.exception("Run %s is dropped: an error of the worker itself", self._run_id)
         finally:
             if report is not None:
                 report.close()  # of no effect once it was awaited
@@ -93,11 +94,28 @@ class Ending:
             finally:
                 if not self.done.done():
                     self.done.set_result(None)
+        if self._is_unanswered:
+            await self._give_back_when_answered()
 
-    def _tell_dropped(self, error: WindlassError) -> None:
+    def _tell_dropped(self, error: BaseException | None) -> None:
         """That a claim is lost, or the store is away, happens; what else it refuses somebody should look at."""
-        is_usual = isinstance(error, ClaimLost | Unavailable)
-        LOGGER.log(logging.INFO if is_usual else logging.WARNING, "Run %s is dropped: %s", self._run_id, error)
+        self._is_unanswered |= isinstance(error, Unavailable)
+        if error is None or isinstance(error, ClaimLost | Unavailable):
+            LOGGER.info("Run %s is dropped: %s", self._run_id, error or "its write was cancelled")
+        elif isinstance(error, WindlassError):
+            LOGGER.warning("Run %s is dropped: %s", self._run_id, error)
+        else:
+            LOGGER.error("Run %s is dropped: an error of the worker itself", self._run_id, exc_info=error)
+
+    async def _give_back_when_answered(self) -> None:
+        """The store was away, and nothing of the run is at work here any more: nobody has to wait for its claim."""
+        while self._execution.tenure.left() > 0 and not self._host.is_draining:
+            try:
+                return await self._execution.reports.release()
+            except Unavailable:
+                await self._host.clock.sleep(GIVE_BACK_EVERY)
+            except WindlassError:
+                return  # it is over, or somebody else's
 
     async def _until_answered(self) -> None:
         """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again."""

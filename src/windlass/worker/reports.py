@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, ReplayMismatch, Unavailable
+from windlass.errors import ClaimLost, InvalidInput, ReplayMismatch, Unavailable
 from windlass.model.commands import (
     BeginStep,
     Claim,
@@ -98,11 +98,12 @@ class Reports:
 
     def _noted(self, body: Body) -> Any:
         def noted(written: Any) -> None:
-            # Overtaken by its own completion it means nothing; else a lost claim stops the body.
-            if body.work is None or not body.work.done():
+            error = None if written.cancelled() else written.exception()
+            is_at_work = body.work is None or not body.work.done()
+            # An observation that could not be written is none. Only a lost claim stops the body; and overtaken by its
+            # own completion even that means nothing.
+            if is_at_work and isinstance(error, ClaimLost):
                 self._lost(written)
-            elif not written.cancelled():
-                written.exception()
 
         return noted
 
@@ -251,7 +252,8 @@ class Reports:
 
     def _lost(self, written: asyncio.Future[Any]) -> bool:
         """Was the write refused? Then the run is dropped: nothing is written under this token any more."""
-        if written.cancelled() or written.exception() is not None:
-            self._execution.ending.lose()
-            return True
-        return False
+        error = None if written.cancelled() else written.exception()
+        if error is None and not written.cancelled():
+            return False
+        self._execution.ending.drop(error)
+        return True

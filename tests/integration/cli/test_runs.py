@@ -6,9 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from tests.integration.cli.samples import a_run, at
 from tests.integration.cli.scene import Scene, declare_order
 from windlass import Context, Retry
+from windlass.cli.waits import in_short
+from windlass.model.run import RunStatus
 from windlass.testing.harness import Harness
 
 
@@ -59,6 +63,13 @@ def test_every_run_says_what_it_waits_for(scene: Scene) -> None:
     assert "· pending    1 s  retry in " in rows[ids["retries"]]
     assert rows[ids["fails"]].endswith("✗ failed     1 s  ValueError: bad order")
     assert rows[ids["completes"]].split()[1:] == ["completes", "order-7", "✓", "completed", "1", "s"]
+
+
+def test_a_run_whose_workers_died_goes_on_later_and_is_no_retry() -> None:
+    rests = a_run(RunStatus.PENDING, end=None, available_at=at(30), attempts=2, recoveries=2)
+
+    assert in_short(rests, failure=None, now=at(10)) == "workers died, goes on in 20 s"
+    assert in_short(replace(rests, recoveries=0), failure=None, now=at(10)) == "retry in 20 s"
 
 
 def test_a_run_at_work_names_its_holder_and_the_end_of_the_claim(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -16,7 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from windlass.assembly import open_engine
 from windlass.demo.journal import Event, read_journal
+from windlass.demo.judge import Recorded, judge
+from windlass.demo.shop import PLANS
+from windlass.model.page import ListRuns
+from windlass.runtime import SystemClock, system_rng
+from windlass.settings import Settings
 
 PATIENCE = 120.0  # seconds; a demo in a hurry takes about six
 HURRIED = "0.2"
@@ -200,8 +207,57 @@ def test_programs_get_an_object_per_event_and_a_kept_folder_can_be_looked_at(tog
     shown = windlass("runs", "--limit", "100", "--json", "--url", str(folder / "windlass.db"), folder=folder)
     assert len(json.loads(shown.stdout)["runs"]) == RUNS
     assert len(read_journal(folder / "journal.jsonl")) > RUNS
-    again = windlass("demo", "--keep", str(folder), folder=folder)
-    assert (again.returncode, again.stderr) == (1, f"windlass: {folder} is not empty; name a new folder.\n")
+
+
+@pytest.mark.spec("invariants:I-01", "invariants:I-12")
+def test_no_line_of_a_kept_journal_can_be_taken_out_unnoticed(together: dict[str, Demo], figures: list[str]) -> None:
+    demo = together["kept"]
+    demo.end() if demo.process.returncode is None else None
+    folder = demo.standing / "new" / "folder"
+    journal, stored = (folder / "journal.jsonl"), asyncio.run(recorded(folder / "windlass.db"))
+    whole, shortened = journal.read_bytes().splitlines(keepends=True), folder / "shortened.jsonl"
+
+    missed: list[bytes] = []
+    for position, line in enumerate(whole):
+        shortened.write_bytes(b"".join(whole[:position] + whole[position + 1 :]))
+        if not judge(read_journal(shortened), recorded=stored, plans=PLANS).findings:
+            missed.append(line)
+
+    assert judge(read_journal(journal), recorded=stored, plans=PLANS).findings == ()
+    assert missed == []
+    figures.append(f"demo        {len(whole) - len(missed)} of {len(whole)} removed lines of the journal noticed")
+
+
+async def recorded(database: Path) -> dict[str, Recorded]:
+    opened = await open_engine(str(database), Settings(), clock=SystemClock(), rng=system_rng())
+    try:
+        page = await opened.runs.list_runs(ListRuns(namespace="default", limit=100))
+        return {
+            run.id: Recorded(name=run.name, status=run.status, steps=await opened.runs.list_steps("default", run.id))
+            for run in page.runs
+        }
+    finally:
+        await opened.close()
+
+
+def test_only_a_new_or_empty_folder_is_played_in(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+
+    refused = {
+        path: windlass("demo", "--keep", path, folder=tmp_path)
+        for path in ("full", "full/letter.txt", "full/letter.txt/below")
+    }
+
+    assert {path: (result.returncode, result.stderr) for path, result in refused.items()} == {
+        "full": (1, "windlass: full is not empty; name a new or an empty folder.\n"),
+        "full/letter.txt": (1, "windlass: full/letter.txt is a file, or below one; name a new or an empty folder.\n"),
+        "full/letter.txt/below": (
+            1,
+            "windlass: full/letter.txt/below is a file, or below one; name a new or an empty folder.\n",
+        ),
+    }
+    assert (tmp_path / "full" / "letter.txt").read_text() == "dear"
 
 
 def windlass(*args: str, folder: Path) -> subprocess.CompletedProcess[str]:

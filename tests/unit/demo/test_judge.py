@@ -61,11 +61,13 @@ JOURNAL = (
     body(Event.ENTERED, 2.0, FIRST, 3, run="run_1", key="ship"),
     body(Event.ENTERED, 2.1, SECOND_WORKER, 1, run="run_2", key="transfer"),
     body(Event.LEFT, 2.2, SECOND_WORKER, 2, run="run_2", key="transfer", outcome="ConnectionError"),
-    line(Event.KILLED, 3.0, DEMO, 3, killed=FIRST),
+    line(Event.KILLED, 3.0, DEMO, 3, process=FIRST, lines=3),
     body(Event.ENTERED, 4.0, SECOND_WORKER, 3, run="run_1", key="ship", attempt=2),
     body(Event.LEFT, 4.5, SECOND_WORKER, 4, run="run_1", key="ship", attempt=2, outcome=RETURNED),
     body(Event.ENTERED, 5.0, SECOND_WORKER, 5, run="run_2", key="transfer", attempt=2),
     body(Event.LEFT, 5.1, SECOND_WORKER, 6, run="run_2", key="transfer", attempt=2, outcome="ConnectionError"),
+    line(Event.ENDED, 7.0, DEMO, 4, process=SECOND_WORKER, lines=6),
+    line(Event.ENDED, 7.1, DEMO, 5, process=DEMO, lines=5),
 )
 ORDER = Recorded(
     name="order",
@@ -112,18 +114,30 @@ def test_a_journal_that_lacks_any_line_is_not_believed(position: int) -> None:
     assert verdict.findings != ()
 
 
-def test_a_line_that_nothing_else_tells_of_leaves_a_gap() -> None:
-    # Killed before the store had seen it start: only the number of the next line tells that there was one.
+def test_the_last_line_of_a_dead_worker_is_missed_though_nothing_else_tells_of_it() -> None:
+    # Killed before the store had seen it start: only what was counted after its death tells that there was one.
     unseen = replace(ORDER, steps=tuple(step for step in ORDER.steps if step.status is not StepStatus.RUNNING))
     again = [replace(entry, attempt=1) if entry.key == "ship" else entry for entry in JOURNAL]
     seen = replace(unseen, steps=tuple(replace(step, attempt=1) for step in unseen.steps))
-    later = line(Event.ACCEPTED, 9.0, FIRST, 4, run_id="run_2")
 
     assert judged(again, run_1=seen).findings == ()
-    verdict = judged([*(entry for entry in again if (entry.pid, entry.number) != (FIRST, 3)), later], run_1=seen)
+    verdict = judged([entry for entry in again if (entry.pid, entry.number) != (FIRST, 3)], run_1=seen)
 
     assert found(verdict) == [(Zero.LOST, "")]
-    assert "lacks 1 of its lines" in verdict.findings[0].text
+    assert "lacks 1 of the 3 lines of process 10" in verdict.findings[0].text
+
+
+def test_a_worker_that_was_killed_before_its_first_line_is_no_finding() -> None:
+    silent = [
+        line(Event.KILLED, 6.5, DEMO, 4, process=30),
+        *(
+            replace(entry, number=entry.number + 1, lines=6 if entry.process == DEMO else entry.lines)
+            for entry in JOURNAL[-2:]
+        ),
+    ]
+
+    assert judged([*JOURNAL[:-2], *silent]).findings == ()
+    assert found(judged([*JOURNAL[:-2], *silent[1:]])) == [(Zero.LOST, "")]
 
 
 @pytest.mark.spec("invariants:I-01")
@@ -133,7 +147,7 @@ def test_a_body_entered_after_its_commit_is_found() -> None:
 
     assert found(judged([*JOURNAL, late])) == [(Zero.AGAIN, "run_1")]
     assert found(judged([*JOURNAL, late, done])) == [(Zero.AGAIN, "run_1")]
-    assert found(judged([*JOURNAL, late, line(Event.KILLED, 7.0, DEMO, 4, killed=SECOND_WORKER)])) != []
+    assert found(judged([*JOURNAL, late, line(Event.KILLED, 7.0, DEMO, 4, process=SECOND_WORKER)])) != []
 
 
 @pytest.mark.spec("invariants:I-01")
@@ -159,7 +173,7 @@ def test_a_body_that_ended_and_was_killed_before_its_commit_is_an_interrupted_on
 
 @pytest.mark.spec("invariants:I-03")
 def test_a_repeat_that_no_kill_explains_is_found() -> None:
-    lines = [replace(entry, killed=99) if entry.event is Event.KILLED else entry for entry in JOURNAL]
+    lines = [replace(entry, process=99) if entry.event is Event.KILLED else entry for entry in JOURNAL]
 
     assert found(judged(lines)) == [(Zero.AGAIN, "run_1")]
 

@@ -130,9 +130,13 @@ def test_only_bodies_entered_under_this_claim_are_at_work() -> None:
     ("lock", "others", "words"),
     [
         (None, (), "Nothing but its silence tells whether it is dead. Its claim lasts until"),
-        (LockKind.FILE, (), "the next worker that serves 'order' notices it at once by its free lock, but none"),
-        (LockKind.FILE, ("order",), "A dead one is noticed within a second by its free lock, so it seems"),
-        (LockKind.SESSION, ("order",), "A dead one is noticed within two seconds by its free lock, so it seems"),
+        (LockKind.FILE, (), "the next worker that serves 'order' notices it by its free lock, but none"),
+        (
+            LockKind.FILE,
+            ("order",),
+            "noticed within a second or two by its free lock, so it is probably stopped or stuck",
+        ),
+        (LockKind.SESSION, ("order",), "A dead one would normally be noticed within a second or two by its free lock"),
         (LockKind.SESSION, ("other",), "but none is alive. Start one: windlass worker MODULE:APP"),
     ],
 )

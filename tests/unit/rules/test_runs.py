@@ -103,13 +103,19 @@ def test_what_is_taken_from_the_dead_is_due_at_once_and_later_each_time_they_kee
 
     run = runs.take_from_dead(was, now=NOON)
 
-    assert run == replace(
-        was,
-        status=RunStatus.PENDING,
-        available_at=Instant(NOON + pause * SECOND),
-        worker=None,
-        recoveries=deaths,
-    )
+    assert run == replace(was, status=RunStatus.PENDING, available_at=run.available_at, worker=None, recoveries=deaths)
+    assert run.available_at is not None
+    assert pause * SECOND // 2 <= run.available_at - NOON <= pause * SECOND * 3 // 2
+
+
+def test_runs_that_died_together_are_apart_the_next_time() -> None:
+    together = [replace(run_of(recoveries=3), id=RunId(f"run_{number}")) for number in range(20)]
+
+    due = [runs.take_from_dead(run, now=NOON).available_at or 0 for run in together]
+
+    assert len(set(due)) == len(due)
+    assert max(due) - min(due) > SECOND
+    assert due == [runs.take_from_dead(run, now=NOON).available_at for run in together]  # by no chance
 
 
 def test_a_held_run_waits_for_nothing_but_a_person() -> None:
@@ -169,5 +175,5 @@ def test_a_crash_loop_blames_the_step_that_was_last_seen_to_start() -> None:
     unseen = runs.crash_loop(run_of(recoveries=11), history[2:])
 
     assert (blamed.kind, blamed.step) == ("crash_loop", "ship")
-    assert blamed.message == "The worker disappeared 11 times in a row while executing step 'ship'."
+    assert blamed.message == "Its worker died, or its claim ran out, 11 times in a row; last seen in step 'ship'."
     assert (unseen.step, "outside any step" in unseen.message) == ("", True)

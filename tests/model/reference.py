@@ -204,7 +204,8 @@ class Reference:
         self.locked.discard(id)
 
     def probe_workers(self, command: ProbeWorkers) -> Probed:
-        """Who has not stopped, and whose lock nobody holds, is dead: what it held goes back."""
+        """Who has not stopped, and whose lock nobody holds, is dead: what it held goes back. Whoever asks lives."""
+        self.locked.add(command.worker)
         there = sorted((item for item in self.workers.values() if item.stopped_at is None), key=_seen)
         dead = []
         for worker in there:

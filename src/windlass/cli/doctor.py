@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import click
+from msgspec.structs import replace
 from rich.text import Text
 
 from windlass.assembly import open_admin, read_schema_version
@@ -28,7 +29,8 @@ def doctor(ctx: click.Context, /) -> None:
     It only looks: nothing is created, migrated or repaired. Exit code 1 if a check failed; warnings do not count.
     """
     session = ctx.ensure_object(Session)
-    checkup = asyncio.run(_examine(session))
+    examined = asyncio.run(_examine(session))
+    checkup = Checkup(checks=tuple(replace(check, text=session.advise(check.text)) for check in examined.checks))
     if session.is_json:
         session.screen.write_json(_record(checkup, where=session.location.shown))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import replace
 from rich.text import Text
 
 from windlass.api.service import Runs
@@ -28,6 +29,7 @@ def explain(session: Session, /, run: str | None, key: str | None) -> None:
         return await runs.explain_run(session.namespace, found.run.id)
 
     found, screen = session.ask(ask), session.screen
+    found = replace(found, text=session.advise(found.text))
     if session.is_json:
         screen.write_json(records.explanation(found))
         return

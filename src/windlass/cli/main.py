@@ -63,7 +63,7 @@ class CommandLine(click.Group):
 def _complain(session: Session, error: Exception) -> int:
     """Write what went wrong in one line, and say how to exit."""
     message, code, exit_code = _judge(error)
-    message = " ".join(message.split())
+    message = " ".join((session.advise(message) if isinstance(error, WindlassError) else message).split())
     if session.is_json:
         line = json.dumps({"error": {"code": code, "message": message}})
     else:

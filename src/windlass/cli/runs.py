@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -16,7 +17,7 @@ from windlass.cli import records
 from windlass.cli import session as sessions
 from windlass.cli.lookup import shortest
 from windlass.cli.session import Session, shared_options
-from windlass.cli.terminal import STATUS_STYLES, UNLIMITED, Glyphs, Screen, cut, escape, status_glyph
+from windlass.cli.terminal import STATUS_STYLES, UNLIMITED, Glyphs, cut, escape, status_glyph
 from windlass.cli.waits import in_short
 from windlass.model.duration import between
 from windlass.model.page import ListRuns
@@ -59,7 +60,7 @@ def runs(
     if session.is_json:
         session.screen.write_json(_record(listing, now=session.now()))
         return
-    session.screen.write(_drawn(session.screen, listing, query=query, now=session.now()))
+    session.screen.write(_drawn(session, listing, query=query))
 
 
 async def _read(door: Runs, query: ListRuns) -> Listing:
@@ -88,21 +89,23 @@ def _waits_for(view: RunView, *, now: Instant) -> str:
     return "" if view.run.status.is_terminal else in_short(view.run, failure=view.failure, now=now)
 
 
-def _drawn(screen: Screen, listing: Listing, *, query: ListRuns, now: Instant) -> str:
+def _drawn(session: Session, listing: Listing, *, query: ListRuns) -> str:
+    screen = session.screen
     if not listing.views:
         is_filtered = any(value is not None for value in (query.status, query.name, query.queue, query.before))
         return screen.draw(Text("No runs match." if is_filtered else "No runs yet.", style=DIM))
     # Into a pipe everything is written whole: grep and awk cannot scroll.
     width = screen.width if screen.is_terminal else UNLIMITED
-    drawn = screen.draw(table(listing.views, now=now, width=width, glyphs=screen.glyphs), width=width)
+    drawn = screen.draw(table(listing.views, now=session.now(), width=width, glyphs=screen.glyphs), width=width)
     if listing.next is not None and screen.is_terminal:
-        drawn += screen.draw(Text(f"older: windlass runs {_filters(query)}--before {listing.next}", style=DIM))
+        older = session.advise(f"windlass runs {_filters(query)}--before {listing.next}")
+        drawn += screen.draw_whole(Text(f"older: {escape(older)}", style=DIM))
     return drawn
 
 
 def _filters(query: ListRuns) -> str:
     given = {"status": query.status, "name": query.name, "queue": query.queue}
-    return "".join(f"--{name} {escape(value)} " for name, value in given.items() if value is not None)
+    return "".join(f"--{name} {shlex.quote(value)} " for name, value in given.items() if value is not None)
 
 
 def table(views: Sequence[RunView], *, now: Instant, width: int, glyphs: Glyphs) -> Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +22,8 @@ from windlass.settings import Location, Settings, load_settings, parse_url, reso
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+ADVICE = re.compile(r"\bwindlass (?=(?:runs|show|explain|resume|worker|migrate|doctor)\b)")  # a command in a text
 
 
 class Session:
@@ -73,10 +77,28 @@ class Session:
         finally:
             await opened.close()
 
+    def advise(self, text: str) -> str:
+        """The text with the options given to this command in every command it names: typed, they mean the same."""
+        options = ""
+        if self.given_url is not None:
+            options += f"--url {shlex.quote(_without_password(self.given_url))} "
+        if self.given_namespace is not None:
+            options += f"--namespace {shlex.quote(self.given_namespace)} "
+        return ADVICE.sub(lambda _: f"windlass {options}", text)
+
     def refuse_missing_file(self) -> None:
         if is_missing(self.location):
-            hint = "Name another with --url, or create it: windlass migrate."
+            hint = "Name another with --url, or create it: windlass migrate"
             raise NotFound("database", self.location.target, hint=hint)
+
+
+def _without_password(url: str) -> str:
+    """What may be shown. With a password left out a command fails, and does not touch another database."""
+    try:
+        location = parse_url(url)
+    except InvalidInput:  # which never says what it refuses: there may be a password in it
+        return "URL"
+    return location.shown if location.kind == "postgresql" else url
 
 
 def is_missing(location: Location) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -46,6 +47,7 @@ def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool
     """
     lookup.check_one_given(run, key=key)
     story = session.ask(lambda runs: _read(runs, run, key=key, namespace=session.namespace))
+    story = replace(story, why=session.advise(story.why))
     now = session.now()
     if session.is_json:
         session.screen.write_json(_record(story, now=now))

@@ -25,7 +25,8 @@ from windlass.model.run import RunStatus
 WIDTH_WITHOUT_TERMINAL = 80
 NARROWEST, WIDEST = 60, 200
 UNLIMITED = 10_000
-WORD = re.compile(r"windlass [a-z]+ [^\s,]+(?: --[a-z]+ [^\s,]+)?,?|\S+")
+_VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""  # as a shell reads it
+WORD = re.compile(rf"[\"(]?windlass(?: --[a-z]+ {_VALUE})* [a-z]+(?: [^\s,]+)?(?: --[a-z]+ [^\s,]+)?,?|\S+")
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ def test_looking_at_a_database_that_does_not_exist_creates_none(scene: Scene, fo
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "windlass: database 'shop.db' does not exist. Name another with --url, or create it: windlass migrate.\n"
+        "windlass: database 'shop.db' does not exist. Name another with --url, or create it: "
+        "windlass --url shop.db migrate\n"
     )
     assert list(folder.iterdir()) == []
 

@@ -79,7 +79,7 @@ def test_no_line_is_longer_than_the_terminal(scene: Scene, columns: int) -> None
     shown = scene.shown("explain", run_id, COLUMNS=str(columns))
 
     assert max(map(len, shown.splitlines())) <= columns
-    assert "windlass worker MODULE:APP --queue slow" in " ".join(shown.split())
+    assert "windlass --url shop.db worker MODULE:APP --queue slow" in " ".join(shown.split())
 
 
 def test_what_users_wrote_cannot_move_the_cursor(scene: Scene) -> None:

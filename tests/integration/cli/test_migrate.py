@@ -28,11 +28,11 @@ def test_check_only_looks(scene: Scene, folder: Path) -> None:
 
     assert (behind.exit_code, behind.stdout) == (
         1,
-        f"shop.db does not exist; windlass migrate creates it with schema {KNOWN}.\n",
+        f"shop.db does not exist; windlass --url shop.db migrate creates it with schema {KNOWN}.\n",
     )
     assert (empty.exit_code, empty.stdout) == (
         1,
-        f"empty.db has no schema yet; windlass migrate brings it to {KNOWN}.\n",
+        f"empty.db has no schema yet; windlass --url empty.db migrate brings it to {KNOWN}.\n",
     )
     assert [path.name for path in folder.iterdir()] == ["empty.db"]
     assert (folder / "empty.db").stat().st_size == 0

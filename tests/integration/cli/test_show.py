@@ -204,7 +204,7 @@ def test_a_run_nobody_serves_says_what_to_start(scene: Scene) -> None:
     shown = " ".join(scene.shown("show", run_id).split())
 
     assert "It has been due for 40 s. No live worker runs 'order'. Start one: " in shown
-    assert "windlass worker MODULE:APP --queue slow" in shown
+    assert "windlass --url shop.db worker MODULE:APP --queue slow" in shown
 
 
 def test_a_failed_run_shows_its_error_and_the_end_of_the_traceback(scene: Scene) -> None:
@@ -241,7 +241,7 @@ def test_a_paused_run_says_why_and_resume_lets_it_go_on(scene: Scene) -> None:
     run_id = scene.play(hold, has_worker=False)
 
     shown = " ".join(scene.shown("show", run_id).split())
-    assert f"(0 s): The code changed under it. Then: windlass resume {run_id}" in shown
+    assert f"(0 s): The code changed under it. Then: windlass --url shop.db resume {run_id}" in shown
     assert "ReplayMismatch: The code changed under it." in scene.shown("runs")
     assert scene.shown("resume", run_id[:10]) == f"{run_id} (order) goes on; it is pending.\n"
     assert scene.json("show", run_id)["status"] == "pending"

@@ -15,7 +15,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 help:
 	@echo 'make demo    kill workers and watch nothing get lost'
 	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'
-	@echo 'make torture  the tests that crash things, at ten times the size (about an hour)'
+	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
 	@echo 'make check   lint, format, types, imports'
 	@echo 'make bench   measure throughput on this machine'
 	@echo 'make spec    which demands of the specification are tested'

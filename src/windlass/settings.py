@@ -39,7 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     poll_for: Duration = Duration(5 * SECOND)  # the longest anyone waits without looking again
     grace_for: Duration = Duration(30 * SECOND)  # how long a stopping worker waits for its bodies
     probe_for: Duration = Duration(SECOND)  # how often to look for dead workers; 0: never
-    max_recoveries: int = 10  # crashes in a row before a run fails as crash_loop
+    max_recoveries: int = 10  # claims in a row that nobody gave back; one more is a crash loop
     keys_expire_for: Duration | None = None  # start keys are kept for ever unless this is set
 
 

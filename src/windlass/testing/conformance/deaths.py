@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import pytest
 
 from windlass.engine.engine import Engine
-from windlass.errors import ClaimLost, NotFound
+from windlass.errors import ClaimLost, NotFound, StoreRefused
 from windlass.model.commands import ProbeWorkers
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND
@@ -231,3 +231,23 @@ class DeathConformance:
         assert all(0.5 * wanted <= pause <= 1.5 * wanted for pause, wanted in zip(pauses, expected, strict=True))
         run = await load(store)
         assert (run.status, run.recoveries) == (RunStatus.FAILED, MOST_RECOVERIES + 1)
+
+    async def test_a_burial_that_fails_is_tried_again(
+        self, store: Store, second_store: Mortal, pair: Pair, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await create(store, new_run())
+        await claim(second_store, worker=OTHER_WORKER)
+        second_store.kill()
+        run_tx = store.run_tx
+
+        async def refuse(name: str, *args: Any, **options: Any) -> Any:
+            if name == "bury_worker":
+                raise StoreRefused("It cannot be written to.")
+            return await run_tx(name, *args, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "run_tx", refuse)
+            assert await pair.probe() == ()
+            assert (await load(store)).status is RunStatus.RUNNING
+
+        assert await pair.probe() == (OTHER_WORKER,)

@@ -156,7 +156,7 @@ async def look_at(url: str) -> Snapshot:
         await store.close()
 
 
-@pytest.mark.spec("invariants:I-01", "invariants:I-03", "invariants:I-12", "invariants:I-41", "invariants:I-57")
+@pytest.mark.spec("invariants:I-12", "invariants:I-57")
 @pytest.mark.spec("invariants:I-61", "invariants:I-65")
 @pytest.mark.parametrize("kind", ["backends terminated", "restarts"])
 async def test_a_server_that_fails_loses_nothing_and_repeats_nothing_that_is_done(

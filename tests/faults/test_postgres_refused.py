@@ -18,7 +18,8 @@ from windlass.testing.postgres import HOST, PostgresServer
 
 SECRET = "s3cret-word"
 ALL_RELATIONS = """
-select n.nspname::text, c.relname::text, c.xmin::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+select n.nspname::text, c.relname::text, c.xmin::text, c.relkind::text
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname not like 'pg%' and n.nspname <> 'information_schema' order by 1, 2
 """
 
@@ -27,6 +28,21 @@ async def ask(url: str, *statements: str) -> list[Any]:
     connection = await asyncpg.connect(url)
     try:
         return [[tuple(row) for row in await connection.fetch(statement)] for statement in statements]
+    finally:
+        await connection.close()
+
+
+async def everything_in(url: str) -> list[Any]:
+    """Every relation and every row, each with the transaction that wrote it."""
+    connection = await asyncpg.connect(url)
+    try:
+        relations = [tuple(row) for row in await connection.fetch(ALL_RELATIONS)]
+        rows = [
+            [tuple(row) for row in await connection.fetch(f'select t.xmin::text, t::text from "{schema}"."{name}" t')]
+            for schema, name, _, kind in relations
+            if kind == "r"
+        ]
+        return [relations, rows]
     finally:
         await connection.close()
 
@@ -104,7 +120,7 @@ async def test_a_database_that_cannot_be_used_is_refused_and_left_alone(
     spoil, reason = REFUSED[name]
     made = server.create_database()
     url = await spoil(made)
-    before = await ask(made, ALL_RELATIONS)
+    before = await everything_in(made)
 
     with pytest.raises(StoreRefused, match=reason) as refusal:
         await open_and_close(url)
@@ -114,5 +130,5 @@ async def test_a_database_that_cannot_be_used_is_refused_and_left_alone(
     assert "\n" not in str(refusal.value) and SECRET not in str(refusal.value)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1), result
     assert SECRET not in result.stderr and "bug in Windlass" not in result.stderr
-    assert await ask(made, ALL_RELATIONS) == before
+    assert await everything_in(made) == before
     figures.append(f"{'postgresql':10}  {name}: refused 2 of 2 times, nothing changed")

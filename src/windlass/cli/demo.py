@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
 
+from windlass.cli import session as sessions
 from windlass.cli import verdict
 from windlass.cli.session import Session, shared_options
 from windlass.cli.stage import JsonStage, Stage
@@ -27,30 +30,46 @@ TOLD_TO_STOP = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if 
 READING = 1.5  # seconds between two parts of the end
 
 
+class Pace(click.FloatRange):
+    """A number in a range: one that is none is neither below nor above it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if math.isnan(float(super().convert(value, param, ctx))):
+            self.fail("it is not a number.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _check_folder(text: str) -> str:
+    if not text:
+        raise InvalidInput("it is empty; name a new or an empty folder.", reason="invalid_option", path="--keep")
+    return text
+
+
 @click.command(short_help="Kill workers and watch nothing get lost.")
 @click.option(
     "--keep",
     "kept",
-    type=click.Path(path_type=Path),
+    type=sessions.Text(_check_folder),
     metavar="FOLDER",
     help="Play in this new or empty folder, and leave it.",
 )
-@click.option("--pace", type=click.FloatRange(0.05, 10), default=1.0, show_default=True, help="0.5: twice as fast.")
+@click.option("--pace", type=Pace(0.05, 10), default=1.0, show_default=True, help="0.5: twice as fast.")
 @shared_options
 @click.pass_context
-def demo(ctx: click.Context, /, *, kept: Path | None, pace: float) -> None:
+def demo(ctx: click.Context, /, *, kept: str | None, pace: float) -> None:
     """Kill workers, kill everything, and count whether anything was lost or done again.
 
     It takes 20 to 25 seconds, in a folder of its own that is removed afterwards. The count comes from a journal that is
     kept outside the engine; the exit code is 1 if anything is not as promised.
     """
     session: Session = ctx.obj
+    folder = None if kept is None else Path(kept)
     if session.given_url is not None or session.given_namespace is not None:
         raise click.UsageError("The demo plays on a database of its own; leave --url and --namespace out.")
     stopped: list[signal.Signals] = []
     try:
-        with _place(kept, pace=pace) as workers:
-            ending = asyncio.run(_until_told(_Performance(session, workers=workers, kept=kept, pace=pace), stopped))
+        with _place(folder, pace=pace) as workers:
+            ending = asyncio.run(_until_told(_Performance(session, workers=workers, kept=folder, pace=pace), stopped))
     except DemoFailed as failed:
         raise click.ClickException(str(failed)) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -125,7 +144,7 @@ class _Performance:
         await self._write(verdict.table(ending, glyphs=glyphs))
         await self._write(verdict.counts(ending, glyphs=glyphs, is_terminal=self._screen.is_terminal))
         await self._write(verdict.explained(ending, glyphs=glyphs, width=self._screen.width))
-        await self._write(verdict.commands(self._kept))
+        await self._write(verdict.commands(self._kept, width=self._screen.width))
 
     async def _write(self, lines: Iterable[Text]) -> None:
         self._screen.write(self._screen.draw_whole(*lines))

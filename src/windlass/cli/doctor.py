@@ -24,7 +24,7 @@ DIM = "bright_black"
 @shared_options
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
-    """Check the database: schema, files, consistency, durability, workers, clock.
+    """Check the database: schema, durability, files, tables, consistency, workers, clock.
 
     It only looks: nothing is created, migrated or repaired. Exit code 1 if a check failed; warnings do not count.
     """

@@ -1,6 +1,6 @@
 """The command `windlass`: which commands there are, and how each of them ends.
 
-0    done, or the reader of a pipe has seen enough
+0    done, or the reader of a pipe has seen enough (but of the demo)
 1    an error, said in one line on the standard error
 2    the command line itself is wrong, with a hint
 130  Ctrl-C
@@ -57,6 +57,8 @@ class CommandLine(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:  # whoever read our output has seen enough; caught here, before click has its own idea
             _forget_output()
+            if ctx.invoked_subcommand == demo.name:  # whose exit code says that something was counted
+                raise click.ClickException("Nobody reads on: the demo was stopped, and nothing was counted.") from None
             ctx.exit(0)
 
 

@@ -34,7 +34,8 @@ def migrate(ctx: click.Context, /, *, is_check: bool) -> None:
             }
         )
     else:
-        session.screen.write(escape(session.advise(_sentence(where, before, is_check=is_check, has_file=has_file))) + "\n")
+        sentence = _sentence(where, before, is_check=is_check, has_file=has_file)
+        session.screen.write(escape(session.advise(sentence)) + "\n")
     if is_check and before.is_behind:
         ctx.exit(1)
 

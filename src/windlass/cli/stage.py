@@ -147,7 +147,8 @@ def _words(scene: Scene, *, glyphs: Glyphs) -> Sequence[Text]:
         case AllKilled(workers=workers, key=key, open_runs=open_runs):
             line = Text(f"kill -9 {' '.join(str(worker.pid) for worker in workers)}", style="bold red")
             line.append(f"  everything is dead, in the middle of {key};", style="not bold default")
-            return [line, Text(f"not one process is left, and {_runs(open_runs)} stand in the file")]
+            left = f"{_runs(open_runs)} {'stands' if open_runs == 1 else 'stand'} in the file"
+            return [line, Text(f"not one process is left, and {left}")]
         case RunsEnded(ended=ended, total=total):
             return [Text(f"{ended} of {total} runs have ended")]
 

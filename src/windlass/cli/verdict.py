@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from windlass.cli.stage import run_line, signs_of
@@ -22,6 +24,7 @@ from windlass.demo.workers import DATABASE
 from windlass.model.time import SECOND
 
 DIM = "bright_black"
+ADVICE = re.compile(r" All of it: windlass show \w+$")
 MAX_FINDINGS = 10
 KEPT = "windlass-demo"
 ATTEMPTS = 21  # columns for a parcel: its name, and one sign per attempt of its six steps and some more
@@ -54,7 +57,8 @@ def _parcel(state: RunState, *, glyphs: Glyphs) -> Text:
 def _facts(state: RunState) -> Text:
     run = state.run
     took = "" if run.started_at is None or run.finished_at is None else _seconds(run.finished_at - run.started_at)
-    return Text(f" {run.attempts} claims {took:>6}", style=f"not bold {DIM}")
+    claims = "1 claim " if run.attempts == 1 else f"{run.attempts} claims"
+    return Text(f" {claims} {took:>6}", style=f"not bold {DIM}")
 
 
 def _seconds(span: int) -> str:
@@ -103,17 +107,18 @@ def explained(ending: Ending, *, glyphs: Glyphs, width: int) -> Iterator[Text]:
     found = ending.explanation
     if found is None:
         return
-    yield Text(f"\nwindlass explain --key {REFUND}", style="bold")
+    yield Text(f"\nWhat windlass explain says about {REFUND}:", style="bold")
     line = Text(
         f"  {status_glyph(found.status, glyphs=glyphs)} {found.status.value}", style=STATUS_STYLES[found.status]
     )
     yield line.append(f"  {escape(found.name)}", style="bold default").append(
         f"  {found.run_id}", style=f"not bold {DIM}"
     )
-    yield from (Text(f"  {part}") for part in wrapped(escape(found.text), width=width - 2))
+    text = ADVICE.sub("", found.text)  # the database is elsewhere, or gone in a moment
+    yield from (Text(f"  {part}") for part in wrapped(escape(text), width=width - 2))
 
 
-def commands(kept: Path | None) -> Iterator[Text]:
+def commands(kept: Path | None, *, width: int) -> Iterator[Text]:
     """Three commands that work as they stand, one after the other."""
     program = _program()
     folder = kept or _free_folder()
@@ -126,7 +131,10 @@ def commands(kept: Path | None) -> Iterator[Text]:
     if kept is None:
         listed = [f"{program} demo --keep {shlex.quote(str(folder))}", *listed[:2]]
     yield Text("\nTry next:", style="bold")
-    yield from (Text(f"  {command}", style="cyan") for command in listed)
+    for command in listed:
+        if cell_len(command) + 2 > width:  # in two lines that a shell reads as one
+            command = command.replace(" --url ", " \\\n    --url ")
+        yield from (Text(f"  {line}", style="cyan") for line in command.split("\n"))
 
 
 def _program() -> str:

@@ -6,7 +6,7 @@ come from a journal somebody has changed: a zero that cannot be anything else pr
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
@@ -101,6 +101,8 @@ def _bodies_of(lines: Iterable[Line]) -> tuple[dict[tuple[str, str], list[Body]]
                 findings.append(Finding(Zero.LOST, line.run_id, f"{line.key} was left, and was never entered"))
                 body = Body(entered=line)
                 bodies[line.run_id, line.key].append(body)
+            elif body.entered.idempotency_key != line.idempotency_key:
+                findings.append(Finding(Zero.AGAIN, line.run_id, f"{line.key} was left with another key"))
             body.left = line
     return bodies, findings
 
@@ -175,19 +177,26 @@ def _judge_repeat(
 
 
 def _gaps(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Lines that were written and are gone, though all the others agree with the store.
+    """Lines that were written and are gone, or are there twice, though all the others agree with the store.
 
     Whoever has written has an end, which says how many lines there were; the demo's own end counts those ends.
     """
-    known: dict[int, set[int]] = defaultdict(set)
+    known: dict[int, Counter[int]] = defaultdict(Counter)
     counted: dict[int, int] = {}
     for line in lines:
-        known[line.pid].add(line.number)
+        known[line.pid][line.number] += 1
         if line.event in (Event.KILLED, Event.ENDED):
             counted[line.process] = line.lines
     for pid in sorted(known.keys() - counted.keys()):
         yield Finding(Zero.LOST, "", f"the journal does not say how many lines process {pid} has written")
     for pid, count in sorted(counted.items()):
-        missing = count - len(known[pid])
-        if missing > 0:
-            yield Finding(Zero.LOST, "", f"the journal lacks {missing} of the {count} lines of process {pid}")
+        written = Counter(range(1, count + 1))
+        if missing := written - known[pid]:
+            yield Finding(Zero.LOST, "", f"the journal lacks {len(missing)} of the {count} lines of process {pid}")
+        if added := known[pid] - written:
+            text = f"the journal has lines of process {pid} that it did not write, or not twice: {_listed(added)}"
+            yield Finding(Zero.AGAIN, "", text)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))

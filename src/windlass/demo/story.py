@@ -116,10 +116,11 @@ class Story:
     async def _kill_all(self) -> Line:
         entered = await self._until_at_work("ship")
         await self._pause(1.5)
-        snapshot = await self._look()
-        states = tuple(state for state in snapshot.workers if state.is_alive)
-        for process in self._workers.alive():
+        killed = self._workers.alive()
+        for process in killed:
             self._kill(process)
+        snapshot = await self._look()  # of the dead
+        states = tuple(self._state(process, snapshot) for process in killed)
         open_runs = sum(not state.run.status.is_terminal for state in snapshot.runs)
         self._tell(AllKilled(workers=states, key="ship", open_runs=open_runs))
         await self._pause(2.0)

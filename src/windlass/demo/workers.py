@@ -46,9 +46,12 @@ class WorkerProcess:
     def check(self) -> None:
         """Raise DemoFailed if it has ended by itself."""
         if not self.was_killed and not self.is_alive:
+            code, name = self._process.returncode, f"Worker {self.letter} (pid {self.pid})"
+            if code < 0:
+                raise DemoFailed(f"{name} was ended by signal {-code}, not by the demo. Nothing was counted.")
             last = self._output.read_text(errors="replace").strip().splitlines()[-1:]
             said = f": {last[0]}" if last else ""
-            raise DemoFailed(f"Worker {self.letter} ended by itself with code {self._process.returncode}{said}")
+            raise DemoFailed(f"{name} ended by itself with code {code}{said}")
 
     def _reap(self, patience: float | None = None) -> None:
         self._process.wait(patience)

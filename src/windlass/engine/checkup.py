@@ -12,10 +12,11 @@ from windlass.model.worker import Worker
 from windlass.rules import checkup as rules
 from windlass.runtime import Clock
 from windlass.store.base import Tx
-from windlass.store.queries.checks import CheckQueries
+from windlass.store.queries.checks import CheckQueries, created_objects
 
 T = TypeVar("T")
 
+OURS = ("table", "index")  # one more of these does nothing by itself
 BEHIND = "its tables are those of another version"
 
 
@@ -45,7 +46,16 @@ class EngineAdmin:
             *await _judged("durability", judge_settings),
             *await _judged("files", judge_files),
         ]
+
+        async def judge_tables() -> tuple[Check, ...]:
+            made = created_objects("sqlite" if "sqlite_version" in settings else "postgres")
+            found = await self._read("tables", lambda checks: checks.schema_objects())
+            missing = [f"{item.kind} {item.name}" for item in sorted(made.difference(found))]
+            foreign = [f"{item.kind} {item.name}" for item in found if item.kind not in OURS]
+            return (rules.tables(missing=missing, foreign=foreign),)
+
         for name, judge in (
+            ("tables", judge_tables),
             ("consistency", self._consistency),
             ("workers", self._workers),
             ("clock", self._clocks),

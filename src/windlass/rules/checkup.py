@@ -46,6 +46,15 @@ def files(damage: Sequence[str], *, settings: Mapping[str, str]) -> Check:
     return _good("files", f"PostgreSQL judges its files itself, as it reads them; {checksums}")
 
 
+def tables(*, missing: Sequence[str], foreign: Sequence[str]) -> Check:
+    """Whether everything is there that should be, and nothing that acts by itself: a trigger can do anything."""
+    if not missing and not foreign:
+        return _good("tables", "all are there, and nothing acts on them but Windlass")
+    text = "not as Windlass made them. Keep a copy; drop what is foreign, and restore what is missing from a backup"
+    details = _first([f"missing: {name}" for name in missing], SHOWN_DAMAGE)
+    return _failed("tables", text, details=details + _first([f"foreign: {name}" for name in foreign], SHOWN_DAMAGE))
+
+
 def consistency(broken: Sequence[tuple[str, str]]) -> Check:
     """The engine's own rules: (rule, subject) for each row that breaks one."""
     if not broken:

@@ -27,7 +27,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 KNOWN = newest("sqlite")
-NAMES = ["schema", "version", "durability", "files", "consistency", "workers", "clock"]
+NAMES = ["schema", "version", "durability", "files", "tables", "consistency", "workers", "clock"]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,7 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
         f" ✓ version      SQLite {apsw.sqlite_lib_version()}\n"
         " ✓ durability   journal_mode = wal, synchronous = full\n"
         " ✓ files        SQLite finds no damage (integrity_check, foreign_key_check)\n"
+        " ✓ tables       all are there, and nothing acts on them but Windlass\n"
         " ✓ consistency  every row agrees with every other\n"
         " ✓ workers      none is alive\n"
         " ✓ clock        the database and this machine agree\n"
@@ -219,7 +220,7 @@ def test_a_schema_that_is_behind_is_reported_and_not_migrated(scene: Scene, pati
 
     assert grades == {
         **dict.fromkeys(["version", "durability", "files"], "good"),
-        **dict.fromkeys(["consistency", "workers", "clock"], "skipped"),
+        **dict.fromkeys(["tables", "consistency", "workers", "clock"], "skipped"),
         "schema": "failed",
     }
     assert patient.read_bytes() == before
@@ -252,6 +253,52 @@ def test_a_warning_does_not_fail(scene: Scene, patient: Path) -> None:
 
     assert " ! durability   journal_mode = delete, synchronous = full: wal and full are\n" in shown
     assert shown.endswith("The database is in order; 1 warning does not count against it.\n")
+
+
+FOREIGN = {
+    "create trigger eager after update on runs begin delete from log; end": "foreign: trigger eager on runs",
+    "create view latest as select id from runs": "foreign: view latest",
+    "drop index runs_claim": "missing: index runs_claim",
+    "drop table keys": "missing: table keys",
+}
+
+
+@pytest.mark.spec("invariants:I-65")
+@pytest.mark.parametrize("statement", FOREIGN)
+def test_tables_that_are_not_as_they_were_made_fail(scene: Scene, patient: Path, statement: str) -> None:
+    database = apsw.Connection(str(patient))
+    database.execute(statement)
+    database.close()
+
+    assert examined(scene, exit_code=1)["tables"]["details"] == [FOREIGN[statement]]
+
+
+def test_what_does_nothing_by_itself_may_stand_beside_our_tables(scene: Scene, patient: Path) -> None:
+    database = apsw.Connection(str(patient))
+    database.execute("create table notes (text); create index by_age on runs (created_at); analyze")
+    database.close()
+
+    assert examined(scene, exit_code=0)["tables"]["grade"] == "good"
+
+
+@pytest.mark.spec("invariants:I-65")
+def test_a_trigger_a_rule_and_a_missing_index_are_found_on_postgresql(scene: Scene, postgres_url: str) -> None:
+    asyncio.run(tell(postgres_url))
+    spoil = [
+        "create function eager() returns trigger language plpgsql as 'begin return null; end'",
+        "create trigger eager before update on runs for each row execute function eager()",
+        "create rule nothing as on delete to log do instead nothing",
+        "create view latest as select id from runs",
+        "drop index runs_claim",
+    ]
+    asyncio.run(execute(postgres_url, *spoil))
+
+    assert examined(scene, "--url", postgres_url, exit_code=1)["tables"]["details"] == [
+        "missing: index runs_claim",
+        "foreign: rule nothing on log",
+        "foreign: trigger eager on runs",
+        "foreign: view latest",
+    ]
 
 
 def test_a_silent_worker_is_named(scene: Scene) -> None:

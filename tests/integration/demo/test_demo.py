@@ -13,12 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from windlass.assembly import open_engine
-from windlass.demo.journal import Event, read_journal
+from windlass.demo.journal import Event, Line, read_journal
 from windlass.demo.judge import Recorded, judge
 from windlass.demo.shop import PLANS
 from windlass.model.page import ListRuns
@@ -27,6 +28,7 @@ from windlass.settings import Settings
 
 PATIENCE = 120.0  # seconds; a demo in a hurry takes about six
 HURRIED = "0.2"
+UNHURRIED = ("--pace", "1")  # for one that is caught in the middle; the last option counts
 WINDLASS = [sys.executable, "-m", "windlass"]
 PIDS = re.compile(r"pid (\d+)")
 DATABASE = re.compile(r"a database: (.+)/windlass\.db")
@@ -203,6 +205,8 @@ def test_programs_get_an_object_per_event_and_a_kept_folder_can_be_looked_at(tog
 
     assert (code, complaints) == (0, "")
     assert [event["event"] for event in events].count("resumed") == 2
+    killed = [event["workers"] for event in events if event["event"] == "all_killed"]
+    assert [[worker["is_alive"] for worker in workers] for workers in killed] == [[False]]  # the other one died before
     assert (judged["event"], judged["again"], judged["lost"], judged["findings"]) == ("judged", 0, 0, [])
     shown = windlass("runs", "--limit", "100", "--json", "--url", str(folder / "windlass.db"), folder=folder)
     assert len(json.loads(shown.stdout)["runs"]) == RUNS
@@ -210,22 +214,26 @@ def test_programs_get_an_object_per_event_and_a_kept_folder_can_be_looked_at(tog
 
 
 @pytest.mark.spec("invariants:I-01", "invariants:I-12")
-def test_no_line_of_a_kept_journal_can_be_taken_out_unnoticed(together: dict[str, Demo], figures: list[str]) -> None:
+def test_no_line_of_a_kept_journal_can_be_taken_out_or_repeated_unnoticed(
+    together: dict[str, Demo], figures: list[str]
+) -> None:
     demo = together["kept"]
     demo.end() if demo.process.returncode is None else None
     folder = demo.standing / "new" / "folder"
     journal, stored = (folder / "journal.jsonl"), asyncio.run(recorded(folder / "windlass.db"))
-    whole, shortened = journal.read_bytes().splitlines(keepends=True), folder / "shortened.jsonl"
+    whole = read_journal(journal)
 
-    missed: list[bytes] = []
-    for position, line in enumerate(whole):
-        shortened.write_bytes(b"".join(whole[:position] + whole[position + 1 :]))
-        if not judge(read_journal(shortened), recorded=stored, plans=PLANS).findings:
-            missed.append(line)
+    def is_noticed(*lines: Line) -> bool:
+        return bool(judge(lines, recorded=stored, plans=PLANS).findings)
 
-    assert judge(read_journal(journal), recorded=stored, plans=PLANS).findings == ()
-    assert missed == []
-    figures.append(f"demo        {len(whole) - len(missed)} of {len(whole)} removed lines of the journal noticed")
+    removed = [is_noticed(*whole[:position], *whole[position + 1 :]) for position in range(len(whole))]
+    repeated = [is_noticed(*whole, line) for line in whole]
+
+    assert len(whole) == len(journal.read_bytes().splitlines())
+    assert not is_noticed(*whole)
+    assert all(removed) and all(repeated)
+    figures.append(f"demo        {sum(removed)} of {len(whole)} removed lines of the journal noticed")
+    figures.append(f"demo        {sum(repeated)} of {len(whole)} repeated lines of the journal noticed")
 
 
 async def recorded(database: Path) -> dict[str, Recorded]:
@@ -274,16 +282,28 @@ def test_a_database_of_the_user_is_refused(tmp_path: Path) -> None:
     assert "leave --url and --namespace out" in refused.stderr
 
 
+@pytest.mark.parametrize("options", [("--pace", "nan"), ("--pace", "inf"), ("--pace", "-nan"), ("--keep", "")])
+def test_what_is_no_pace_and_no_folder_is_refused(tmp_path: Path, options: tuple[str, str]) -> None:
+    refused = windlass("demo", *options, folder=tmp_path)
+
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert options[0] in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_stopped_in_any_way_it_leaves_nothing_behind(tmp_path: Path) -> None:
     signals = {signal.SIGINT: 130, signal.SIGTERM: 143}
-    demos = {number: Demo(tmp_path / number.name) for number in signals}  # together, because it takes a while
-    demos[signal.SIGINT].until("dies in the middle of charge")
-    for demo in demos.values():
-        demo.until("accepted")
+    moments = {signal.SIGINT: "dies in the middle of charge", signal.SIGTERM: "accepted"}
+    # Together, because it takes a while; each is stopped by a thread of its own, while it still has a way to go.
+    demos = {number: Demo(tmp_path / number.name, *UNHURRIED) for number in signals}
 
-    for number, demo in demos.items():
-        demo.process.send_signal(number)
-    ended = {number: demo.end() for number, demo in demos.items()}
+    def stop(number: signal.Signals) -> tuple[int, str]:
+        demos[number].until(moments[number])
+        demos[number].process.send_signal(number)
+        return demos[number].end()
+
+    with ThreadPoolExecutor() as threads:
+        ended = dict(zip(signals, threads.map(stop, signals), strict=True))
 
     said = "Stopped: no worker is left, and the folder is removed.\n"
     assert ended == {number: (code, said) for number, code in signals.items()}
@@ -291,20 +311,22 @@ def test_stopped_in_any_way_it_leaves_nothing_behind(tmp_path: Path) -> None:
         demo.assert_nothing_is_left()
 
 
-def test_a_worker_that_ends_by_itself_ends_the_demo(tmp_path: Path) -> None:
-    demo = Demo(tmp_path)
+def test_a_worker_that_somebody_else_kills_ends_the_demo(tmp_path: Path) -> None:
+    demo = Demo(tmp_path, *UNHURRIED)
     demo.until("two workers")
 
     os.kill(demo.pids[0], signal.SIGKILL)
     code, complaints = demo.end()
 
     assert code == 1
-    assert complaints.startswith("windlass: Worker A ended by itself with code -9") and complaints.count("\n") == 1
+    assert complaints == (
+        f"windlass: Worker A (pid {demo.pids[0]}) was ended by signal 9, not by the demo. Nothing was counted.\n"
+    )
     demo.assert_nothing_is_left()
 
 
 def test_without_a_reader_or_killed_itself_it_leaves_no_worker(tmp_path: Path) -> None:
-    killed, unread = Demo(tmp_path / "killed"), Demo(tmp_path / "unread")
+    killed, unread = Demo(tmp_path / "killed", *UNHURRIED), Demo(tmp_path / "unread", *UNHURRIED)
     killed.until("accepted")
     unread.until("accepted")
     assert unread.process.stdout is not None
@@ -313,8 +335,10 @@ def test_without_a_reader_or_killed_itself_it_leaves_no_worker(tmp_path: Path) -
     unread.process.stdout.close()
     killed.end()
 
-    assert unread.process.wait(PATIENCE) == 0
-    assert unread.process.stderr is not None and unread.process.stderr.read() == ""
+    assert unread.process.wait(PATIENCE) == 1  # the exit code is its proof
+    assert unread.process.stderr is not None
+    told = unread.process.stderr.read()
+    assert told == "windlass: Nobody reads on: the demo was stopped, and nothing was counted.\n"
     unread.process.stderr.close()
     unread.assert_nothing_is_left()
     until(lambda: not any(map(is_alive, killed.pids)), what="the workers have ended")

@@ -114,6 +114,26 @@ def test_a_journal_that_lacks_any_line_is_not_believed(position: int) -> None:
     assert verdict.findings != ()
 
 
+@pytest.mark.parametrize("position", range(len(JOURNAL)))
+def test_a_journal_that_has_any_line_twice_is_not_believed(position: int) -> None:
+    again = JOURNAL[position]
+
+    assert judged([*JOURNAL, again]).findings != ()
+    assert judged([*JOURNAL[:position], again, *JOURNAL[position:]]).findings != ()
+
+
+def test_numbers_that_no_process_has_given_are_found() -> None:
+    moved = [replace(entry, number=9) if (entry.pid, entry.number) == (FIRST, 3) else entry for entry in JOURNAL]
+
+    assert found(judged(moved)) == [(Zero.LOST, ""), (Zero.AGAIN, "")]
+
+
+def test_a_body_that_is_left_with_another_key_is_found() -> None:
+    lines = [replace(entry, idempotency_key="other") if entry is JOURNAL[3] else entry for entry in JOURNAL]
+
+    assert found(judged(lines)) == [(Zero.AGAIN, "run_1")]
+
+
 def test_the_last_line_of_a_dead_worker_is_missed_though_nothing_else_tells_of_it() -> None:
     # Killed before the store had seen it start: only what was counted after its death tells that there was one.
     unseen = replace(ORDER, steps=tuple(step for step in ORDER.steps if step.status is not StepStatus.RUNNING))
@@ -164,7 +184,8 @@ def test_a_store_that_forgot_the_first_commit_does_not_hide_the_second_body() ->
 
 def test_a_body_that_ended_and_was_killed_before_its_commit_is_an_interrupted_one() -> None:
     left = body(Event.LEFT, 2.9, FIRST, 4, run="run_1", key="ship", outcome=RETURNED)
-    lines = sorted([*JOURNAL, left], key=lambda entry: entry.at)
+    counted = [replace(entry, lines=4) if entry.event is Event.KILLED else entry for entry in JOURNAL]
+    lines = sorted([*counted, left], key=lambda entry: entry.at)
 
     verdict = judged(lines)
 

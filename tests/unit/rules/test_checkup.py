@@ -129,3 +129,12 @@ def test_clocks_that_differ_are_warned_about(skew: int, grade: Grade, words: str
 
     assert check.grade is grade
     assert words in check.text
+
+
+def test_tables_fail_for_what_is_missing_and_for_what_is_foreign() -> None:
+    assert checkup.tables(missing=(), foreign=()).grade is Grade.GOOD
+
+    check = checkup.tables(missing=("index runs_claim",), foreign=("trigger eager on runs",))
+
+    assert check.grade is Grade.FAILED
+    assert check.details == ("missing: index runs_claim", "foreign: trigger eager on runs")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -11,6 +13,8 @@ from windlass.model.run import LogEntry, Run
 from windlass.model.step import Step
 from windlass.model.time import Instant
 from windlass.model.worker import Worker
+from windlass.store.catalog import Dialect
+from windlass.store.migrate import migrations
 from windlass.store.rows import (
     RUN_COLUMNS,
     failure_from_bytes,
@@ -22,6 +26,21 @@ from windlass.store.rows import (
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
+
+
+CREATED = re.compile(r"^create (?:unique )?(table|index) (\w+)", re.MULTILINE)
+
+
+class SchemaObject(Struct, frozen=True, order=True):
+    kind: str  # table, index, view, trigger, rule
+    name: str  # of a trigger or a rule: with its table
+
+
+@cache
+def created_objects(dialect: Dialect) -> frozenset[SchemaObject]:
+    """The tables and indexes that a current database has."""
+    texts = (migration.text for migration in migrations(dialect))
+    return frozenset(SchemaObject(kind, name) for text in texts for kind, name in CREATED.findall(text))
 
 
 class Inconsistency(Struct, frozen=True, kw_only=True):
@@ -71,6 +90,10 @@ class CheckQueries:
     async def damage(self) -> list[str]:
         """What the database finds wrong with its own files."""
         return [row[0] for row in await self._connection.all("damage")]
+
+    async def schema_objects(self) -> list[SchemaObject]:
+        """What stands beside our rows. What the database makes by itself may be among it, or not."""
+        return [SchemaObject(row[0], row[1]) for row in await self._connection.all("schema_objects")]
 
     async def settings(self) -> dict[str, str]:
         """How the database describes itself; the names differ from one to the other."""

@@ -137,6 +137,24 @@ select 'a start key belongs to a run that was started otherwise', k.namespace, k
 -- What the database itself finds wrong with its files. PostgreSQL finds it when it reads them.
 select cast(null as text) as message where 1 = 0;
 
+-- name: schema_objects
+-- What stands in our schema: tables, indexes that are in use, views, and what acts by itself on a write.
+select case c.relkind when 'v' then 'view' when 'm' then 'view' when 'i' then 'index' else 'table' end as kind,
+       c.relname::text as name
+  from pg_catalog.pg_class c
+  left join pg_catalog.pg_index i on i.indexrelid = c.oid
+ where c.relnamespace = to_regnamespace('windlass') and c.relkind in ('r', 'p', 'f', 'v', 'm', 'i')
+   and (i.indexrelid is null or i.indisvalid)
+union all
+select 'trigger', t.tgname || ' on ' || c.relname
+  from pg_catalog.pg_trigger t join pg_catalog.pg_class c on c.oid = t.tgrelid
+ where c.relnamespace = to_regnamespace('windlass') and not t.tgisinternal
+union all
+select 'rule', w.rulename || ' on ' || c.relname
+  from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class
+ where c.relnamespace = to_regnamespace('windlass') and w.rulename <> '_RETURN'
+ order by 1, 2;
+
 -- name: store_settings
 -- What the database says about its version and about how durable a commit is.
 select s.name, s.setting as value from pg_catalog.pg_settings s

@@ -4,6 +4,13 @@ select c.integrity_check as message from pragma_integrity_check as c where c.int
 union all
 select 'a row of ' || f."table" || ' refers to nothing in ' || f.parent from pragma_foreign_key_check as f;
 
+-- name: schema_objects
+-- Differs: SQLite keeps them in a table of its own.
+select s.type as kind, case s.type when 'trigger' then s.name || ' on ' || s.tbl_name else s.name end as name
+  from sqlite_schema s
+ where s.name not like 'sqlite\_%' escape '\'
+ order by 1, 2;
+
 -- name: store_settings
 -- Differs: SQLite has pragmas.
 select 'sqlite_version' as name, sqlite_version() as value

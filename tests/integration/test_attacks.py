@@ -163,6 +163,37 @@ async def test_a_run_that_is_dropped_while_the_store_is_away_is_given_back_when_
     assert "release" in [entry.cause for entry in await log_of(harness, handle.id)]
 
 
+@pytest.mark.spec("invariants:I-03", "invariants:I-61")
+async def test_a_result_that_waits_to_be_written_is_not_lost_with_the_branch_beside_it(
+    open_harness: OpenHarness,
+) -> None:
+    """A failure that cannot be written drops the run; what another branch has worked for goes out before that."""
+    store, gate, broken = Away(), Gate(), Gate()
+    harness = await open_harness(hooks=store)
+
+    async def fail() -> None:
+        if broken.entries == 0:
+            await broken.wait()
+            raise OSError("reset")
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        await asyncio.gather(ctx.step(gate.wait, name="pay"), ctx.step(fail))
+        return "done"
+
+    handle = await harness.start(order)
+    await gate.reached()
+    await broken.reached()
+    store.is_away = True
+    gate.open()
+    broken.open()
+    await until_tried(harness, store, "1m")
+    store.is_away = False
+
+    assert await while_time_passes(harness, handle.result()) == "done"
+    assert gate.entries == 1
+
+
 async def until_tried(harness: Harness, store: Away, duration: str) -> None:
     """Let time pass, slowly enough for everyone who wants to write to try, until they have given up once or more."""
     end, before = harness.clock.now() + to_duration(duration), store.refused

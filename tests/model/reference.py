@@ -201,6 +201,9 @@ class Reference:
         worker = self.workers.get(id)
         if worker is not None and worker.stopped_at is None:
             self._stop(worker)
+            for run in self.runs.values():
+                if run.worker == id:  # what it could not give back before
+                    self._give_back(run, "pending", self.now, cause="release")
         self.locked.discard(id)
 
     def probe_workers(self, command: ProbeWorkers) -> Probed:

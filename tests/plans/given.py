@@ -251,5 +251,6 @@ HOT = {
 
 # Query: why it needs no guard.
 COLD = {
+    "open_workers": "reads a number for each worker that has not stopped, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
 }

@@ -16,7 +16,8 @@ from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.errors import WindlassError
 from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker
-from windlass.model.run import DEATH, SESSION_LOST, WorkerId
+from windlass.model.run import DEATH, SESSION_LOST, Run, WorkerId
+from windlass.model.time import Duration
 from windlass.model.worker import LockKind, Worker
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
@@ -37,13 +38,28 @@ async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | N
 
 
 async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
-    """Note that a worker has gone. Its lock goes last, and without a goodbye it is left for others to find free."""
+    """Note that a worker has gone, and give back what it could not. Its lock goes last.
+
+    Without a goodbye the lock is left for others to find free; after one nobody looks for this worker any more.
+    """
+    left: list[Run] = []
+
+    async def leave(tx: Tx) -> None:
+        left.clear()
+        if await tx.workers.stop(namespace, id=id):
+            left.extend(await tx.runs.lock_held_by(namespace, worker=id))
+        for run in left:
+            released = run_rules.release(run, now=await tx.now(), delay_for=Duration(0))
+            await save_run(tx, released, was=run, cause="release")
+
     is_noted = False
     try:
-        await parts.run_tx("deregister_worker", lambda tx: tx.workers.stop(namespace, id=id))
+        await parts.run_tx("deregister_worker", leave)
         is_noted = True
     finally:
         await parts.store.locks.release(id, for_good=is_noted)
+    for queue in sorted({run.queue for run in left}):
+        parts.hub.publish(queue_topic(namespace, queue))
 
 
 async def probe_workers(parts: Parts, command: ProbeWorkers) -> Probed:
@@ -61,7 +77,7 @@ async def _probe(parts: Parts, command: ProbeWorkers) -> Probed:
     )
     others = {worker.id: worker for worker in found if worker.id != command.worker}
     if command.everyone:
-        await locks.sweep({worker.id for worker in found})
+        await locks.sweep(await parts.store.read("open_workers", lambda tx: tx.workers.everywhere(), single=True))
     suspects = [
         worker.id for worker in others.values() if command.everyone or rules.could_set_free(worker, command.served)
     ]

@@ -111,6 +111,7 @@ class Ending:
         """The store was away, and nothing of the run is at work here any more: nobody has to wait for its claim."""
         while self._execution.tenure.left() > 0 and not self._host.is_draining:
             try:
+                await self._until_answered()
                 return await self._execution.reports.release()
             except Unavailable:
                 await self._host.clock.sleep(GIVE_BACK_EVERY)
@@ -119,6 +120,7 @@ class Ending:
 
     async def _until_answered(self) -> None:
         """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again."""
+        self._execution.reports.send_kept()
         on_their_way = {*self._tasks, *self._execution.reports.unanswered} - {asyncio.current_task()}
         if on_their_way:
             await asyncio.wait(on_their_way)

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 from windlass.errors import NotFound, Unavailable, WindlassError
@@ -105,7 +106,7 @@ class Presence:
     async def _come_back(self) -> None:
         """Taken for dead, as after a lost session: drop every run that somebody else has by now, and enter anew."""
         for execution in tuple(self.executions):
-            execution.ending.start(execution.reports.renew(execution.tenure.visibility_for))
+            execution.ending.start(self._renew(execution))
         if self.host.is_draining:
             return
         LOGGER.warning("Worker %s was taken for dead and registers anew; runs it lost are dropped.", self.id)
@@ -113,3 +114,8 @@ class Presence:
             await self.enter()
         except WindlassError as error:
             LOGGER.warning("Worker %s cannot register anew: %s", self.id, error)
+
+    async def _renew(self, execution: Execution) -> None:
+        """Raises ClaimLost if somebody else has the run. Without an answer nothing is known, and the next look asks."""
+        with suppress(Unavailable):
+            await execution.reports.renew(execution.tenure.visibility_for)

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import hashlib
 from collections.abc import Awaitable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,7 @@ from windlass.model.failure import Failure, FailureKind
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration
+from windlass.runtime import Timer
 from windlass.worker import recall
 from windlass.worker.calls import Body, Call
 
@@ -36,6 +37,13 @@ NULL = b"null"
 NO_DELAY = Duration(0)
 SEND_AGAIN_AFTER = SECOND  # on top of the engine's own patience
 LATER = Duration(5 * SECOND)  # what is in the way may be gone by then, and is not asked for in a loop
+
+
+class _Result(NamedTuple):
+    command: CompleteStep
+    call: Call
+    decoded: Any
+    asked_at: int  # when it was first sent
 
 
 class Reports:
@@ -50,6 +58,7 @@ class Reports:
         }
         self.writing: set[int] = set()  # orders of results on their way to the store
         self.unanswered: set[asyncio.Future[Any]] = set()
+        self._kept: dict[int, tuple[_Result, Timer]] = {}  # results that the store could not take, by their order
         self.is_suspending = False
         recorded = (record.order for record in execution.claimed.history if record.order is not None)
         self._order = 1 + max(recorded, default=-1)
@@ -72,24 +81,36 @@ class Reports:
             ran_for=ran_for,
             renew_for=self._execution.tenure.renewal(),
         )
-        self._send(command, call, decoded)
+        # Measured once: sent again it may only repeat what the first one has renewed.
+        self._send(_Result(command, call, decoded, self._host.clock.monotonic()))
 
-    def _send(self, command: CompleteStep, call: Call, decoded: Any) -> None:
-        if not self._execution.is_over:
-            asked_at, written = self._host.clock.monotonic(), self._host.work.complete_step(command)
-            self._when_done(written, functools.partial(self._completed, command, call, decoded, asked_at))
+    def _send(self, result: _Result) -> None:
+        self._when_done(self._host.work.complete_step(result.command), functools.partial(self._completed, result))
 
-    def _completed(self, command: CompleteStep, call: Call, decoded: Any, asked_at: int, written: Any) -> None:
-        if not written.cancelled() and isinstance(written.exception(), Unavailable) and not self._host.is_draining:
+    def _completed(self, result: _Result, written: Any) -> None:
+        order, execution = result.command.order, self._execution
+        is_unanswered = not written.cancelled() and isinstance(written.exception(), Unavailable)
+        if is_unanswered and not self._host.is_draining:
             # The store is away, and a result is worth more than a slot: while the claim lasts nobody else has the run.
-            self._host.clock.call_later(SEND_AGAIN_AFTER, self._send, command, call, decoded)
+            self._kept[order] = (result, self._host.clock.call_later(SEND_AGAIN_AFTER, self._send_again, order))
             return
-        self.writing.discard(command.order)
-        if self._lost(written):
+        self.writing.discard(order)
+        if execution.is_over or self._lost(written):
             return
-        if command.renew_for is not None:
-            self._execution.tenure.renewed(asked_at=asked_at, visibility_for=command.renew_for)
-        self._execution.result(command.order, call, lambda: (decoded, None), written.result())
+        if result.command.renew_for is not None:
+            execution.tenure.renewed(asked_at=result.asked_at, visibility_for=result.command.renew_for)
+        execution.result(order, result.call, lambda: (result.decoded, None), written.result())
+
+    def _send_again(self, order: int) -> None:
+        if not self._execution.is_over:  # else whoever gives the run back sends it, if the claim still holds
+            self._send(self._kept.pop(order)[0])
+
+    def send_kept(self) -> None:
+        """Results that wait to be sent again go out before the run is given back, else they are worked for twice."""
+        while self._kept:
+            _, (result, timer) = self._kept.popitem()
+            timer.cancel()
+            self._send(result)
 
     def observed(self, body: Body) -> None:
         """The body is still at work after a moment: note that it began. Nobody waits for this."""

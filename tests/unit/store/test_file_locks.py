@@ -237,3 +237,15 @@ async def test_an_id_that_is_a_path_names_no_file(database: Path) -> None:
 
     assert not await FileLocks(str(database)).seize(WorkerId("/../victim"))
     assert (database.parent / "victim.lock").exists()
+
+
+async def test_a_lock_whose_file_was_removed_is_made_anew(database: Path) -> None:
+    locks, prober = FileLocks(str(database)), FileLocks(str(database))
+    await locks.take(A)
+    os.unlink(database.parent / "windlass.db-wrk_a.lock")
+
+    assert await locks.take(A) is LockKind.FILE
+
+    assert files(database) == ["windlass.db", "windlass.db-wrk_a.lock"]
+    assert not await prober.seize(A)
+    await locks.close()

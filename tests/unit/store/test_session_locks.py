@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -259,3 +261,35 @@ async def test_through_a_pooler_there_are_no_locks(postgres_url: str, clock: Fak
     assert await locks.take(A) is None
     assert await locks.free([B]) == []
     await locks.close()
+
+
+async def test_what_is_closed_is_not_opened_again(open_locks: Open, outside: Any) -> None:
+    locks = open_locks()
+    await locks.take(A)
+
+    await locks.close()
+
+    with pytest.raises(Unavailable):
+        await locks.take(B)
+    await until_held(outside, 0, not_by=[])
+
+
+async def test_a_forked_child_does_not_keep_the_session_of_its_parent_alive(open_locks: Open, outside: Any) -> None:
+    locks = open_locks()
+    await locks.take(A)
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+        child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)  # lives until the test lets it go
+        os._exit(0)
+    try:
+        locks.kill()
+
+        await until_held(outside, 0, not_by=[])  # though the child is still there
+    finally:
+        os.close(writer)
+        os.close(reader)
+        await asyncio.to_thread(os.waitpid, child, 0)

@@ -15,9 +15,12 @@ import asyncio
 import contextvars
 import hashlib
 import logging
+import os
+import sys
 from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakSet
 
 from windlass.errors import Unavailable
 from windlass.model.run import WorkerId
@@ -56,6 +59,18 @@ select (l.classid::bigint << 32) | l.objid::bigint from pg_locks l
 """
 
 
+_instances: WeakSet[SessionLocks] = WeakSet()
+
+
+def _close_in_child() -> None:
+    for locks in _instances:
+        locks.close_in_child()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_close_in_child)
+
+
 class Look(NamedTuple):
     """Since when a lock was seen free, and when it was last."""
 
@@ -76,6 +91,8 @@ class SessionLocks:
         self._is_direct = True  # no pooler in between, which would share a session out or keep it alive
         self._turn = asyncio.Lock()  # a connection answers one question at a time
         self._is_lost = asyncio.Event()
+        self._is_closed = False
+        _instances.add(self)
         self._keeper: asyncio.Task[None] | None = None
 
     async def take(self, worker: WorkerId) -> LockKind | None:
@@ -132,6 +149,7 @@ class SessionLocks:
         """Nothing: the server has cleared away what ended sessions left."""
 
     async def close(self) -> None:
+        self._is_closed = True
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -144,6 +162,7 @@ class SessionLocks:
 
     def kill(self) -> None:
         """Cut the session for good, as the death of the process would."""
+        self._is_closed = True
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -165,8 +184,12 @@ class SessionLocks:
             raise translate(error, where=self._where, is_lost=session.is_closed()) from None
 
     async def _opened(self) -> Session:
-        if self._session is None or self._session.is_closed():
+        if not self._is_closed and (self._session is None or self._session.is_closed()):
             self._session = await self._open(is_first=self._session is None)
+        if self._is_closed or self._session is None:
+            if self._session is not None:
+                self._session.terminate()
+            raise Unavailable(f"{self._where} is not open any more.")
         if self._keeper is None:
             # In an empty context: opened for a worker by the code of a run, it is still no part of that run.
             self._keeper = asyncio.get_running_loop().create_task(self._keep(), context=contextvars.Context())
@@ -189,6 +212,14 @@ class SessionLocks:
         self._held.clear()
         self._looks.clear()
         return session
+
+    def close_in_child(self) -> None:
+        """A forked child must not keep the session of its parent alive: let go of its socket without a word."""
+        transport = getattr(self._session, "_transport", None)
+        socket = None if transport is None else transport.get_extra_info("socket")
+        if socket is not None:
+            with suppress(OSError):
+                os.close(socket.fileno())
 
     def _on_lost(self, session: object) -> None:
         self._is_lost.set()

@@ -54,3 +54,7 @@ class WorkerQueries:
         """Workers with a lock that hold claims, or all with a lock; and the one that asks. None that has stopped."""
         rows = await self._connection.all("probed_workers", namespace=namespace, by=by, everyone=int(everyone))
         return [worker_from_row(row) for row in rows]
+
+    async def everywhere(self) -> set[WorkerId]:
+        """Who has not stopped, in every namespace."""
+        return {WorkerId(row[0]) for row in await self._connection.all("open_workers")}

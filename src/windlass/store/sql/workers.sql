@@ -40,3 +40,7 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
             and (:everyone = 1
                  or exists (select 1 from runs r where r.namespace = w.namespace and r.worker = w.id))))
  order by w.seen_at, w.id;
+
+-- name: open_workers
+-- Who has not stopped, in every namespace: the files of their locks lie side by side.
+select w.id from workers w where w.stopped_at is null;

@@ -29,7 +29,7 @@ LOGGER = logging.getLogger("windlass.store")
 
 # A lock belongs to every process that has the file open, and a child has all that its parent had at the fork. So no
 # fork may fall between opening a file and knowing of it, and a child closes what it was given.
-_forking = threading.Lock()
+_forking = threading.RLock()  # a signal that forks may come at any moment
 _instances: WeakSet[FileLocks] = WeakSet()
 
 
@@ -56,6 +56,8 @@ class FileLocks:
     async def take(self, worker: WorkerId) -> LockKind | None:
         if self._database is None:
             return None
+        if worker in self._held and self._is_removed(worker):  # by hand, or by a sweep between its making and its lock
+            await self.release(worker, for_good=False)
         if worker not in self._held:
             try:
                 self._lock(worker, os.O_CREAT | os.O_RDWR)
@@ -104,10 +106,11 @@ class FileLocks:
 
     def kill(self) -> None:
         """What the system does for a process that dies: the locks are free, the files stay."""
-        while self._held:
-            _, file = self._held.popitem()
-            with suppress(OSError):
-                os.close(file)
+        with _forking:
+            while self._held:
+                _, file = self._held.popitem()
+                with suppress(OSError):
+                    os.close(file)
 
     def _lock(self, worker: WorkerId, flags: int) -> None:
         with _forking:

@@ -251,3 +251,32 @@ class DeathConformance:
             assert (await load(store)).status is RunStatus.RUNNING
 
         assert await pair.probe() == (OTHER_WORKER,)
+
+    async def test_a_worker_of_another_namespace_takes_nobodys_lock_away(
+        self, store: Store, second_store: Mortal, pair: Pair
+    ) -> None:
+        await create(store, new_run())
+        await claim(second_store, worker=OTHER_WORKER)
+        second_store.kill()
+        stranger = WorkerId("wrk_stranger")
+        await pair.first.work.register_worker(registering(stranger, namespace="other"))
+
+        assert await pair.probe(worker=stranger, namespace="other", everyone=True) == ()
+
+        assert await pair.probe() == (OTHER_WORKER,)
+        await pair.first.work.deregister_worker("other", stranger)
+
+    @pytest.mark.spec("invariants:I-12", "invariants:I-25")
+    async def test_a_goodbye_gives_back_what_could_not_be_given_back_before(
+        self, store: Store, second_store: Store, pair: Pair
+    ) -> None:
+        """After it nobody looks for this worker any more."""
+        await create(store, new_run())
+        (row,) = await claim(second_store, worker=OTHER_WORKER)
+
+        await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)
+        await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)
+
+        run = await load(store)
+        assert (run.status, run.worker, run.token, run.recoveries) == (RunStatus.PENDING, None, row.run.token, 0)
+        assert [entry[2] for entry in await causes(store)] == ["start", "claim", "release"]

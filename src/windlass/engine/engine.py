@@ -48,6 +48,9 @@ from windlass.store.base import Store, Tx
 T = TypeVar("T")
 
 
+CLOSE_SECONDS = 10.0
+
+
 class Engine:
     """One store, opened. `runs` is for those who ask, `work` for those who execute."""
 
@@ -85,7 +88,9 @@ class Engine:
         try:
             await self.parts.batcher.drain()
             while self.parts.background:
-                await asyncio.wait(self.parts.background)
+                _, late = await asyncio.wait(self.parts.background, timeout=CLOSE_SECONDS)
+                for task in late:  # a store that gives no answer must not keep the process
+                    task.cancel()
         finally:
             try:
                 await self.parts.hub.close()

@@ -43,6 +43,8 @@ def _unusable(error: apsw.Error | UnicodeDecodeError, where: str) -> WindlassErr
             return StoreRefused(f"{where} is not a database; choose another file.")
         case apsw.CorruptError() | UnicodeDecodeError():
             return StoreRefused(f"{where} is damaged: {error}. Restore it from a backup.")
+        case apsw.SQLError():  # every statement is ours, so it is the tables that are not
+            return StoreRefused(f"{where} is not as it should be: {error}. See: windlass doctor")
         case apsw.CantOpenError():
             return StoreRefused(f"{where} cannot be opened: does its folder exist, and may you write there?")
     return WindlassError(f"{where} refused a statement: {type(error).__name__}: {error}.")

@@ -18,6 +18,7 @@ from windlass.testing.journal import Event
 from windlass.testing.journalled_work import CLAIM_LOST
 
 PAIRS = 50 * SCALE  # on each database
+TRIES = 5  # to find a point that is reached this time too
 NOTICED_WITHIN = 10 * SECOND  # three looks, and the time a server is given to bring sessions back
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
@@ -62,9 +63,12 @@ def test_a_second_crash_during_the_recovery_loses_nothing_either(places: Places,
             scenario = noticed(scenario)
         first = chance.choice(points_of(scenario, places))
         recovery = play(scenario, places.fresh(), crash_at=[first]).points[1]
-        second = chance.choice(recovery)
-
-        case = play(scenario, places.fresh(), crash_at=[first, second])
+        for _ in range(TRIES):
+            second = chance.choice(recovery)
+            case = play(scenario, places.fresh(), crash_at=[first, second])
+            # On several connections batches form anew each time, and the last ones may not come about.
+            if [text for text in case.complaints if "never reached" not in text] or len(case.crashes) == 2:
+                break
 
         exercised += len(case.crashes) == 2
         if case.complaints:

@@ -33,7 +33,7 @@ from windlass.testing.journal import Event
 PATIENCE = 60.0
 TIMES = 100  # the engine gives up after 15 s: divided by this
 VISIBILITY = Duration(10 * HOUR)  # so long that nothing here comes back because a claim has ended, divided or not
-ROUNDS = 2 * SCALE
+ROUNDS = 2
 RUNS = 5  # that have something to say when the disk takes nothing
 
 
@@ -90,8 +90,9 @@ def fault(request: pytest.FixtureRequest, disk: Disk) -> Iterator[Full | Refusin
 
 
 @pytest.mark.spec("invariants:I-12", "invariants:I-57", "invariants:I-61", "invariants:I-65")
+@pytest.mark.parametrize("story", range(1, SCALE + 1))  # each on a disk of its own: one small disk is really full soon
 async def test_a_disk_that_takes_nothing_refuses_starts_and_loses_nothing(
-    disk: Disk, fault: Full | Refusing, caplog: pytest.LogCaptureFixture, figures: list[str]
+    story: int, disk: Disk, fault: Full | Refusing, caplog: pytest.LogCaptureFixture, figures: list[str]
 ) -> None:
     clock = HastyClock(TIMES)
     journal = Notes(clock)

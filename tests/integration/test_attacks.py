@@ -96,8 +96,8 @@ class Away(NoHooks):
             raise Unavailable("The disk is full.")
 
 
-@pytest.mark.spec("invariants:I-01", "invariants:I-03", "invariants:I-61")
-async def test_a_result_is_kept_until_it_can_be_written_as_long_as_the_claim_lasts(open_harness: OpenHarness) -> None:
+async def cut_off_in_a_body(open_harness: OpenHarness) -> tuple[Harness, Away, Gate, Handle[str]]:
+    """A run whose body is at work when its store goes away."""
     store, gate = Away(), Gate()
     harness = await open_harness(hooks=store)
 
@@ -109,6 +109,12 @@ async def test_a_result_is_kept_until_it_can_be_written_as_long_as_the_claim_las
     handle = await harness.start(order)
     await gate.reached()
     store.is_away = True
+    return harness, store, gate, handle
+
+
+@pytest.mark.spec("invariants:I-01", "invariants:I-03", "invariants:I-61")
+async def test_a_result_is_kept_until_it_can_be_written_as_long_as_the_claim_lasts(open_harness: OpenHarness) -> None:
+    harness, store, gate, handle = await cut_off_in_a_body(open_harness)
     gate.open()
     await until_tried(harness, store, "2m")  # eight times as long as the engine itself is patient
     store.is_away = False
@@ -119,17 +125,7 @@ async def test_a_result_is_kept_until_it_can_be_written_as_long_as_the_claim_las
 
 @pytest.mark.spec("invariants:I-03", "invariants:I-61")
 async def test_a_body_goes_on_though_its_start_could_not_be_noted(open_harness: OpenHarness) -> None:
-    store, gate = Away(), Gate()
-    harness = await open_harness(hooks=store)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(gate.wait, name="wait")
-        return "done"
-
-    handle = await harness.start(order)
-    await gate.reached()
-    store.is_away = True
+    harness, store, gate, handle = await cut_off_in_a_body(open_harness)
     await until_tried(harness, store, "40s")  # the note that it began is given up
     store.is_away = False
     gate.open()

@@ -1,6 +1,6 @@
 """What users hold: an App declares workflows, starts runs, and executes them.
 
-    declare   workflow · step                    synchronous, writes nothing
+    declare   workflow · step · event                  synchronous, writes nothing
     execute   run (to the end) · serve (for ever) · worker (inside a loop you own)
     ask       start · handle                     opens the database at the first await, once
 
@@ -21,12 +21,13 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
 
-from windlass.api.service import Runs
+from windlass.api.service import Control, Runs
 from windlass.client.client import Client
 from windlass.client.handle import Door, Handle
 from windlass.client.opening import Opening
 from windlass.codec import Codec, Hook
 from windlass.define.context import Context
+from windlass.define.event import Event
 from windlass.define.options import START_OPTIONS, DurationLike, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
@@ -34,7 +35,7 @@ from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, NotAllowed
 from windlass.model.failure import FailureKind
 from windlass.rules.limits import check_limit, check_namespace, check_queue
-from windlass.runtime import Clock, Rng, SystemClock, system_rng
+from windlass.runtime import Clock, Ids, Rng, SystemClock, system_rng
 from windlass.settings import Settings, load_settings, parse_url, resolve_url
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from windlass.worker.worker import Worker
 
 R = TypeVar("R")
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 StepFunction = TypeVar("StepFunction", bound=Callable[..., Any])
 WorkflowFunction = TypeVar("WorkflowFunction", bound=Callable[..., Coroutine[Any, Any, Any]])
@@ -99,6 +101,7 @@ class App:
         version: str = "",
         queue: str = "default",
         retry: Retry | None = None,
+        timeout: DurationLike | None = None,
         visibility: DurationLike | None = None,
     ) -> Callable[[WorkflowFunction], WorkflowFunction]: ...
 
@@ -110,6 +113,7 @@ class App:
         version: str = "",
         queue: str = "default",
         retry: Retry | None = None,
+        timeout: DurationLike | None = None,
         visibility: DurationLike | None = None,
     ) -> Any:
         """Declare an `async def` whose first parameter is `ctx`. Returns the function unchanged.
@@ -117,7 +121,8 @@ class App:
         Example: `@app.workflow`, or `@app.workflow(name="order", queue="shop")`. With `version=` its runs are executed
         by this version only.
         """
-        options = {"name": name, "version": version, "queue": queue, "retry": retry, "visibility": visibility}
+        options: dict[str, Any] = {"name": name, "version": version, "queue": queue, "retry": retry}
+        options |= {"timeout": timeout, "visibility": visibility}
         return _decorate(self._registry.declare_workflow, function, options)
 
     @overload
@@ -147,6 +152,10 @@ class App:
         """Give a function its options as a step; without this every function may be one. Returns it unchanged."""
         options = {"name": name, "retry": retry, "timeout": timeout, "visibility": visibility, "raises": raises}
         return _decorate(self._registry.declare_step, function, options)
+
+    def event(self, name: str, type: type[T], /) -> Event[T]:
+        """Declare something that can be sent to runs: `replied = app.event("replied", str)`."""
+        return self._registry.declare_event(name, type)
 
     # Execute
 
@@ -273,6 +282,10 @@ class App:
         opened = await self._opening.get()
         return opened.runs
 
+    async def _control(self) -> Control:
+        opened = await self._opening.get()
+        return opened.control
+
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
 
@@ -324,6 +337,8 @@ class App:
             codec=self._codec,
             registry=self._registry,
             clock=self._clock,
+            control=self._control,
+            new_id=Ids(self._clock, self._rng).message,
             worker_command=self._worker_command,
         )
 

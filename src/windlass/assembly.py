@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from windlass.api.service import Admin, Runs, Work
+from windlass.api.service import Admin, Control, Runs, Work
 from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
@@ -26,11 +26,12 @@ from windlass.store.version import newest, read_postgres, read_sqlite
 
 
 class Opened:
-    """An open engine, as the layers above may see it: two doors and a way to close them."""
+    """An open engine, as the layers above may see it: its doors and a way to close them."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.runs: Runs = engine.runs
+        self.control: Control = engine.control
         self.work: Work = engine.work
         self.admin: Admin = engine.admin
         self.ids: Ids = engine.parts.ids

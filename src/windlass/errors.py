@@ -13,6 +13,8 @@ WindlassError                 code: stable text, crosses the wire
 ├── StoreRefused              this database cannot be used as it stands
 ├── ReplayMismatch            code no longer matches recorded history
 ├── ResultTimeout             result(timeout=…) gave up; the run goes on
+├── WaitTimeout               receive(timeout=…) gave up, and no default was given
+├── RunCancelled              the run was cancelled
 └── UserCodeError             carried failure of user code
     ├── StepFailed            a step failed for good
     └── RunFailed             the run itself failed
@@ -141,6 +143,26 @@ class ResultTimeout(WindlassError, TimeoutError):
     def __init__(self, run_id: str, status: str) -> None:
         super().__init__(f"Run {run_id} is still {status}; it goes on. Call result() again to wait for it.")
         self.run_id, self.status = run_id, status
+
+
+class WaitTimeout(WindlassError, TimeoutError):
+    """`ctx.receive(timeout=…)` waited in vain and was given no default. The same at every replay."""
+
+    code = "wait_timeout"
+
+    def __init__(self, event: str) -> None:
+        super().__init__(f"Event {event!r} did not come in time.")
+        self.event = event
+
+
+class RunCancelled(WindlassError):
+    """The run was cancelled: what `result()` raises, and what a parent gets that waits for it."""
+
+    code = "run_cancelled"
+
+    def __init__(self, run_id: str, message: str = "") -> None:
+        super().__init__(message or f"Run {run_id} was cancelled.")
+        self.run_id = run_id
 
 
 class UserCodeError(WindlassError):

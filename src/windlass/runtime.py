@@ -77,6 +77,9 @@ class Ids:
     def worker(self) -> str:
         return "wrk_" + self._next()
 
+    def message(self) -> str:
+        return "msg_" + self._next()
+
     def _next(self) -> str:
         value = ((self._clock.now() // 1_000) << 80) | self._rng.getrandbits(80)
         if value <= self._last:

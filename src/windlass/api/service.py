@@ -12,25 +12,38 @@ from typing import Protocol
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
     BeginStep,
+    CancelRun,
+    Cancelled,
     Claim,
     ClaimedRun,
     ClaimRuns,
+    ClaimState,
     CompleteStep,
+    Decide,
     FinishRun,
     Heartbeat,
     HoldRun,
+    LookAtClaims,
     Outcome,
+    PauseRun,
     Probed,
     ProbeWorkers,
     RegisterWorker,
+    ResumeRun,
+    RetryRun,
+    SendEvent,
+    Sent,
+    SetGate,
     Started,
     StartRun,
     Suspend,
     Suspended,
 )
 from windlass.model.explanation import Explanation
+from windlass.model.gate import Gate
+from windlass.model.message import Decision, Message
 from windlass.model.page import ListRuns, RunPage
-from windlass.model.run import LogEntry, RunId, RunView, WorkerId
+from windlass.model.run import LogEntry, RunId, RunStatus, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Worker
@@ -65,8 +78,8 @@ class Runs(Protocol):
         """Why it is not running, or who executes it: what it waits for, since when, and what it would take."""
         ...
 
-    async def resume_run(self, namespace: str, run_id: RunId) -> RunView:
-        """Let a paused run go on. Raises WrongState if it is not paused."""
+    async def list_messages(self, namespace: str, run_id: RunId) -> tuple[Message, ...]:
+        """What was sent to a run, received or not, in the order it was accepted."""
         ...
 
     async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
@@ -74,8 +87,45 @@ class Runs(Protocol):
         ...
 
 
-class Work(Protocol):
-    """For those who execute runs. Every method that takes a token raises ClaimLost when the token is old."""
+class Control(Protocol):
+    """For those who steer runs. A call repeated after a lost answer has the effect of one."""
+
+    async def send_event(self, command: SendEvent) -> Sent:
+        """Put an event into a run's inbox, to be received once. Raises WrongState if the run is over, AlreadyExists if
+        the id was used for another payload."""
+        ...
+
+    async def decide(self, command: Decide) -> Decision:
+        """Approve or reject. The same decision again is a repeat; another one, or none asked for, is WrongState."""
+        ...
+
+    async def cancel_run(self, command: CancelRun) -> Cancelled:
+        """End a run, and the children that follow it. One that is over stays as it is, and the answer says so."""
+        ...
+
+    async def retry_run(self, command: RetryRun) -> Started:
+        """Raises WrongState unless the run failed, was cancelled or is paused. A second retry answers with the first."""
+        ...
+
+    async def pause_run(self, command: PauseRun) -> RunStatus:
+        """Hold a run until it is resumed. One that is executed now is paused as soon as its bodies have ended."""
+        ...
+
+    async def resume_run(self, command: ResumeRun) -> RunView:
+        """Let a paused run go on. Raises WrongState if it is not paused."""
+        ...
+
+    async def set_gate(self, command: SetGate) -> Gate:
+        """Pause or resume a queue, a workflow or the namespace."""
+        ...
+
+    async def list_gates(self, namespace: str) -> tuple[Gate, ...]:
+        """What is paused as a whole."""
+        ...
+
+
+class Workers(Protocol):
+    """For workers, about themselves."""
 
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         """Enter a worker, with a lock that tells its death where there can be one. Answers with its kind."""
@@ -90,6 +140,14 @@ class Work(Protocol):
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         """Look for dead workers, and make what they held claimable again."""
         ...
+
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
+        """Return when something may have happened to a run this worker holds, at the latest after `wait_for`."""
+        ...
+
+
+class Work(Workers, Protocol):
+    """For those who execute runs. Every method that takes a token raises ClaimLost when the token is old."""
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         """Claim due runs, the most urgent first; wait for some if there are none."""
@@ -113,6 +171,10 @@ class Work(Protocol):
 
     async def renew_claim(self, claim: Claim) -> None:
         """Move the end of the claim to now + visibility; it never moves back."""
+        ...
+
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        """What became of these claims: lost, or held by a person. What is not answered for is as it was."""
         ...
 
 

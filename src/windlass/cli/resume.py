@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from windlass.api.service import Runs
+from windlass.api.service import Control, Runs
 from windlass.cli import lookup, records
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, escape
 from windlass.cli.waits import in_short
+from windlass.model.commands import ResumeRun
 from windlass.model.run import RunView
 
 
@@ -24,11 +25,11 @@ def resume(session: Session, /, run: str | None, key: str | None) -> None:
     """
     lookup.check_one_given(run, key=key)
 
-    async def go_on(runs: Runs) -> RunView:
+    async def go_on(runs: Runs, control: Control) -> RunView:
         found = await lookup.find(runs, run, key=key, namespace=session.namespace)
-        return await runs.resume_run(session.namespace, found.run.id)
+        return await control.resume_run(ResumeRun(namespace=session.namespace, run_id=found.run.id))
 
-    view = session.ask(go_on)
+    view = session.steer(go_on)
     waits_for = "" if view.run.status.is_terminal else in_short(view.run, failure=view.failure, now=session.now())
     if session.is_json:
         session.screen.write_json(records.view(view, waits_for=waits_for))

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from windlass.api.service import Runs
-from windlass.assembly import open_engine
+from windlass.api.service import Control, Runs
+from windlass.assembly import Opened, open_engine
 from windlass.cli.terminal import Screen
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.time import Instant
@@ -67,15 +67,22 @@ class Session:
 
     def ask(self, question: Callable[[Runs], Awaitable[T]]) -> T:
         """Open the engine, ask, and close it. Raises NotFound rather than create a database file."""
-        self.refuse_missing_file()
-        return asyncio.run(self._ask(question))
+        return self._with_engine(lambda opened: question(opened.runs))
 
-    async def _ask(self, question: Callable[[Runs], Awaitable[T]]) -> T:
-        opened = await open_engine(self.url, self.settings, clock=self.clock, rng=system_rng())
-        try:
-            return await question(opened.runs)
-        finally:
-            await opened.close()
+    def steer(self, deed: Callable[[Runs, Control], Awaitable[T]]) -> T:
+        """Like `ask`, for what changes something."""
+        return self._with_engine(lambda opened: deed(opened.runs, opened.control))
+
+    def _with_engine(self, work: Callable[[Opened], Awaitable[T]]) -> T:
+        async def opened() -> T:
+            engine = await open_engine(self.url, self.settings, clock=self.clock, rng=system_rng())
+            try:
+                return await work(engine)
+            finally:
+                await engine.close()
+
+        self.refuse_missing_file()
+        return asyncio.run(opened())
 
     def advise(self, text: str) -> str:
         """The text with the options given to this command in every command it names: typed, they mean the same."""

@@ -68,6 +68,9 @@ class Client:
             key=check_key(given["key"], what="key") if "key" in given else None,
             delay_for=to_duration(given["delay"], what="delay") if "delay" in given else None,
             at=to_instant(given["at"], what="at") if "at" in given else None,
+            timeout_for=to_duration(given["timeout"], what="timeout", allow_zero=False)
+            if "timeout" in given
+            else definition.timeout_for,
         )
 
     def _check_arguments(self, definition: WorkflowDefinition, args: Sequence[Any]) -> None:

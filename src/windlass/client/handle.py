@@ -9,20 +9,24 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from windlass.api.service import Runs
+from windlass.api.service import Control, Runs
 from windlass.codec import Codec
+from windlass.define.event import Event
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import NotAllowed, NotFound, ReplayMismatch, ResultTimeout, RunFailed, WrongState
-from windlass.model.commands import Outcome
+from windlass.errors import NotAllowed, NotFound, ReplayMismatch, ResultTimeout, RunCancelled, RunFailed, WrongState
+from windlass.model.commands import CancelRun, Decide, Outcome, PauseRun, ResumeRun, RetryRun, SendEvent
 from windlass.model.duration import to_duration
 from windlass.model.explanation import UNSERVED, Situation
 from windlass.model.failure import Failure
+from windlass.model.message import Decision
 from windlass.model.run import RunId, RunStatus
 from windlass.model.time import SECOND, Duration
+from windlass.rules.limits import check_key, check_note, check_person, check_step_reference
 from windlass.runtime import Clock
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 WARN_AFTER = Duration(3 * SECOND)  # a run nobody serves is said so this long into result()
 
@@ -37,6 +41,8 @@ class Door(Struct, frozen=True, kw_only=True):
     codec: Codec
     registry: Registry
     clock: Clock
+    control: Callable[[], Awaitable[Control]]
+    new_id: Callable[[], str]  # for events that are sent without one
     worker_command: Callable[[str], str]  # workflow name → "windlass worker shop:app"
 
 
@@ -100,10 +106,84 @@ class Handle(Generic[R]):
         runs, run_id = await self._reach()
         return str(await runs.explain_run(self._door.namespace, run_id))
 
-    async def resume(self) -> None:
+    async def send(self, event: Event[T] | str, payload: T, /, *, id: str | None = None) -> bool:
+        """Send an event to the run: kept until it is received, once. False: this `id` was sent before.
+
+        Raises InvalidInput if the payload is not of the event's type, WrongState if the run is over.
+        """
+        _, run_id = await self._reach()
+        declared = self._door.registry.find_event(event) if isinstance(event, str) else event
+        what = f"Event {declared.name!r}"
+        self._door.codec.check_arguments((payload,), (declared.type,), ("payload",), what=what)
+        stored, hashed = self._door.codec.encode_hashed(payload)
+        control = await self._door.control()
+        sent = await control.send_event(
+            SendEvent(
+                namespace=self._door.namespace,
+                run_id=run_id,
+                event=declared.name,
+                id=self._door.new_id() if id is None else check_key(id, what="id"),
+                payload=stored,
+                payload_hash=hashed,
+            )
+        )
+        return not sent.is_repeat
+
+    async def approve(self, *, by: str | None = None, note: str | None = None, step: str | None = None) -> Decision:
+        """Say yes to what the run waits for; `step` names the approval where there are several."""
+        return await self._decide(True, by, note, step)
+
+    async def reject(self, *, by: str | None = None, note: str | None = None, step: str | None = None) -> Decision:
+        """Say no to what the run waits for. Raises WrongState if it waits for no approval."""
+        return await self._decide(False, by, note, step)
+
+    async def cancel(self, *, by: str | None = None, note: str | None = None) -> bool:
+        """End the run, and the children that follow it. False: it was over before, and stays as it is.
+
+        A body that is at work may still end, but its result is refused.
+        """
+        _, run_id = await self._reach()
+        control = await self._door.control()
+        by, note = check_person(by), check_note(note)
+        return (await control.cancel_run(CancelRun(**self._about(run_id), by=by, note=note))).is_done
+
+    async def retry(self, *, from_step: str | None = None, by: str | None = None) -> Handle[R]:
+        """Try a run that failed or was cancelled again, as a new run that keeps its completed steps.
+
+        With `from_step` that step and all after it are done again. A second retry answers with the first.
+        """
+        _, run_id = await self._reach()
+        control = await self._door.control()
+        if from_step is not None:
+            check_step_reference(from_step)
+        command = RetryRun(**self._about(run_id), from_step=from_step, by=check_person(by))
+        started = await control.retry_run(command)
+        return Handle(self._door, run_id=started.run_id, definition=self._definition, is_known=True)
+
+    async def pause(self, *, by: str | None = None, note: str | None = None) -> None:
+        """Hold the run until `resume()`. What is at work ends first."""
+        _, run_id = await self._reach()
+        control = await self._door.control()
+        await control.pause_run(PauseRun(**self._about(run_id), by=check_person(by), note=check_note(note)))
+
+    async def resume(self, *, by: str | None = None) -> None:
         """Let a paused run go on. Raises WrongState if it is not paused."""
-        runs, run_id = await self._reach()
-        await runs.resume_run(self._door.namespace, run_id)
+        _, run_id = await self._reach()
+        control = await self._door.control()
+        await control.resume_run(ResumeRun(**self._about(run_id), by=check_person(by)))
+
+    async def _decide(self, is_approved: bool, by: str | None, note: str | None, step: str | None) -> Decision:
+        _, run_id = await self._reach()
+        control = await self._door.control()
+        if step is not None:
+            check_step_reference(step)
+        by, note = check_person(by), check_note(note)
+        return await control.decide(
+            Decide(**self._about(run_id), is_approved=is_approved, by=by, note=note, step=step)
+        )
+
+    def _about(self, run_id: RunId) -> dict[str, Any]:
+        return {"namespace": self._door.namespace, "run_id": run_id}
 
     async def _reach(self) -> tuple[Runs, RunId]:
         """Open the door and make sure the run exists: waiting for one that does not would never end."""
@@ -130,6 +210,8 @@ class Handle(Generic[R]):
             return value
         if outcome.status is RunStatus.FAILED and failure is not None:
             raise self._failed(run_id, failure)
+        if outcome.status is RunStatus.CANCELLED:
+            raise RunCancelled(run_id)
         if failure is not None and failure.type.rpartition(".")[2] == ReplayMismatch.__name__:
             raise ReplayMismatch(failure.message, step=failure.step)
         raise WrongState("Run", run_id, outcome.status, wanted=RunStatus.COMPLETED)

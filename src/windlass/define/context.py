@@ -17,11 +17,17 @@ from random import Random
 from typing import Any, TypeVar, TypeVarTuple, Unpack, overload
 from uuid import UUID
 
-from windlass.define.options import DurationLike, MapOptions, StepOptions
+from windlass.define.child import Child
+from windlass.define.event import Event
+from windlass.define.options import ChildOptions, DurationLike, MapOptions, StepOptions
+from windlass.model.message import Decision
 
+D = TypeVar("D")
 R = TypeVar("R")
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+RAISE = object()  # receive() without a default raises
 
 
 class Context(ABC):
@@ -120,6 +126,62 @@ class Context(ABC):
 
         `key` makes an item's key from the item; without it items are numbered, so their order must be repeatable.
         Example: `await ctx.map(resize, images, key=lambda image: image.id, limit=8)`.
+        """
+
+    @abstractmethod
+    def run(
+        self,
+        child: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
+        /,
+        *args: *Ts,
+        **options: Unpack[ChildOptions],
+    ) -> Coroutine[object, None, R]:
+        """Start another workflow as a run of its own and wait for its result, without holding a worker.
+
+        It is created once, however often this run is replayed. Raises RunFailed or RunCancelled if it ended so. When
+        this run is cancelled the child is too, unless `on_cancel="abandon"`.
+        """
+
+    @abstractmethod
+    def start(
+        self,
+        child: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
+        /,
+        *args: *Ts,
+        **options: Unpack[ChildOptions],
+    ) -> Coroutine[object, None, Child[R]]:
+        """Start another workflow and go on; `await child.result()` waits for it later, if at all."""
+
+    @overload
+    @abstractmethod
+    def receive(self, event: Event[T], /, *, timeout: DurationLike | None = None) -> Coroutine[object, None, T]: ...
+
+    @overload
+    @abstractmethod
+    def receive(
+        self, event: Event[T], /, *, timeout: DurationLike | None = None, default: D
+    ) -> Coroutine[object, None, T | D]: ...
+
+    @abstractmethod
+    def receive(
+        self, event: Event[Any], /, *, timeout: DurationLike | None = None, default: Any = RAISE
+    ) -> Coroutine[object, None, Any]:
+        """Wait for an event sent to this run; one that was sent before is here at once. Each is received once.
+
+        After `timeout` the answer is `default`, or WaitTimeout is raised where none is given.
+        """
+
+    @abstractmethod
+    def approval(
+        self, title: str, /, *, data: Any = None, timeout: DurationLike | None = None
+    ) -> Coroutine[object, None, Decision]:
+        """Wait for a person: `handle.approve(by="ann")` or `windlass approve RUN`. After `timeout` it has expired."""
+
+    @abstractmethod
+    def race(self, **awaitables: Awaitable[Any]) -> Coroutine[object, None, tuple[str, Any]]:
+        """Wait for the first of several: `name, value = await ctx.race(reply=ctx.receive(…), late=ctx.sleep("1d"))`.
+
+        The others are given up: a step among them may still run to its end, and nobody sees its result.
         """
 
     @abstractmethod

@@ -6,7 +6,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from windlass.define.retry import Retry
 from windlass.errors import InvalidInput
@@ -40,11 +40,30 @@ class StartOptions(TypedDict, total=False):
     at: datetime
     priority: int
     queue: str
+    timeout: DurationLike  # of the whole run
+
+
+class ChildOptions(StartOptions, total=False):
+    """What `ctx.run` and `ctx.start` take. Here `key` tells calls of one workflow apart, as in `ctx.step`."""
+
+    on_cancel: Literal["propagate", "abandon"]  # what happens to the child when its parent is cancelled
+
+
+class MapChildOptions(TypedDict, total=False):
+    """What every child of a `ctx.map` over a workflow is given."""
+
+    delay: DurationLike
+    at: datetime
+    priority: int
+    queue: str
+    timeout: DurationLike
+    on_cancel: Literal["propagate", "abandon"]
 
 
 STEP_OPTIONS = ("key", "name", "retry", "timeout", "visibility", "raises")
 MAP_OPTIONS = ("key", "limit", "name", "retry", "timeout", "visibility", "raises")
-START_OPTIONS = ("key", "delay", "at", "priority", "queue")
+START_OPTIONS = ("key", "delay", "at", "priority", "queue", "timeout")
+CHILD_OPTIONS = (*START_OPTIONS, "on_cancel")
 
 # `raises` is an option of the declaration first; the sentence names what a call is most often given.
 _SHOWN_OPTIONS: dict[tuple[str, ...], tuple[str, ...]] = {STEP_OPTIONS: STEP_OPTIONS[:-1]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import difflib
 import functools
@@ -14,6 +15,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from windlass.define import signature
+from windlass.define.event import Event
 from windlass.define.options import DurationLike
 from windlass.define.retry import Retry
 from windlass.define.workflow import StepDefinition, WorkflowDefinition, check_retry_option
@@ -33,6 +35,7 @@ class Registry:
         self._workflows: dict[str, WorkflowDefinition] = {}
         self._workflow_names: dict[Identity, str] = {}
         self._steps: dict[Identity, StepDefinition] = {}
+        self._events: dict[str, Event[Any]] = {}
         self._step_owners: dict[str, Identity] = {}
         # Weak, and the values without their function: a function made anew at every replay must not stay for ever.
         self._described: WeakKeyDictionary[Callable[..., Any], StepDefinition] = WeakKeyDictionary()
@@ -45,6 +48,7 @@ class Registry:
         version: str = "",
         queue: str = "default",
         retry: Retry | None = None,
+        timeout: DurationLike | None = None,
         visibility: DurationLike | None = None,
         local: Mapping[str, Any] | None = None,
     ) -> WorkflowDefinition:
@@ -62,6 +66,7 @@ class Registry:
             queue=check_queue(queue),
             retry=check_retry_option(retry, what=f"retry of workflow {name!r}"),
             visibility_for=None if visibility is None else check_visibility(to_duration(visibility, what="visibility")),
+            timeout_for=None if timeout is None else to_duration(timeout, what="timeout", allow_zero=False),
             function=plain,
             argument_names=parameters.names,
             argument_types=parameters.types,
@@ -116,6 +121,28 @@ class Registry:
             return definition
         close = [item for item in difflib.get_close_matches(name, self._workflows, n=3) if item != name]
         raise NotFound("Workflow", name, close=close, hint=hint)
+
+    def declare_event(self, name: str, type: Any) -> Event[Any]:
+        """Declare an event, or answer with the one declared before. Raises AlreadyExists if that is of another type."""
+        event = Event[Any](check_name(name, what="event name"), type)
+        known = self._events.setdefault(event.name, event)
+        if known.type != type and _type_identity(known.type) != _type_identity(type):
+            raise AlreadyExists(
+                f"Event {event.name!r} is declared twice: as {known!r} and as {event!r}. Rename one.",
+                reason="already_registered",
+                owner=event.name,
+            )
+        if known.type is not type:  # a notebook cell ran again and made its class anew
+            self._events[event.name] = event
+        return self._events[event.name]
+
+    def find_event(self, name: str) -> Event[Any]:
+        """The event of that name. Raises NotFound with names that look alike."""
+        known = self._events.get(name)
+        if known is None:
+            close = difflib.get_close_matches(name, self._events, n=3)
+            raise NotFound("Event", name, close=close, hint="Declare it with app.event().")
+        return known
 
     def workflow_or_none(self, name: str) -> WorkflowDefinition | None:
         return self._workflows.get(name)
@@ -197,6 +224,11 @@ def _forgotten() -> None:
 
 def _identity(function: Callable[..., Any]) -> Identity:
     return (getattr(function, "__module__", "") or "", function.__qualname__)
+
+
+def _type_identity(type: Any) -> Identity | None:
+    """What makes a class the same after it was made anew; None for what is no class of its own."""
+    return (type.__module__, type.__qualname__) if isinstance(type, builtins.type) else None
 
 
 def _taken(kind: str, name: str, first: str, second: str) -> AlreadyExists:

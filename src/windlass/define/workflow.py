@@ -21,6 +21,7 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     queue: str
     retry: Retry | None  # for its steps, unless they say otherwise
     visibility_for: Duration | None
+    timeout_for: Duration | None  # of its runs, unless a start says otherwise
     function: Callable[..., Any]
     argument_names: tuple[str, ...]  # without ctx
     argument_types: tuple[Any, ...]

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
-from windlass.engine.release import release_run
+from windlass.engine.release import release_run, save_run
 from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
-from windlass.model.run import RunStatus
+from windlass.model.run import PAUSED_BY, Run, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import MILLISECOND, Instant
-from windlass.notify.local import Subscription, ended_topic, queue_topic, run_topic
+from windlass.notify.local import Subscription, gates_topic, queue_topic
+from windlass.rules import gates as gate_rules
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
 from windlass.runtime import SystemClock
@@ -31,6 +32,7 @@ PACE = SystemClock()  # how long that takes is a matter of real time, also under
 async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     deadline = parts.clock.monotonic() + command.wait_for
     topics = [queue_topic(command.namespace, queue) for queue in sorted({item.queue for item in command.served})]
+    topics.append(gates_topic(command.namespace))
     with parts.hub.subscribe(*topics) as subscription:
         while True:
             subscription.clear()
@@ -50,7 +52,8 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
     """What is due now, else how long until something is. Looks before it writes: an idle poll takes no lock."""
 
     async def look(tx: Tx) -> tuple[Instant | None, Instant]:
-        return await tx.runs.next_due(namespace=command.namespace, served=command.served), await tx.now()
+        served = gate_rules.passing(command.served, await tx.gates.closed(command.namespace))
+        return await tx.runs.next_due(namespace=command.namespace, served=served), await tx.now()
 
     due_at, now = await parts.store.read("next_due", look, single=True)
     if due_at is None or due_at > now:
@@ -63,7 +66,7 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     tries, asked_at = 0, parts.clock.monotonic()
-    ended: list[ClaimedRow] = []
+    ended: list[FinishRun] = []
 
     async def claim(tx: Tx) -> list[ClaimedRun]:
         nonlocal tries
@@ -73,36 +76,61 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
         if tries > 1:  # the answer to this very poll may be lost: its runs are ours already
             held = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
             rows = [row for row in held if await _renew(tx, row, command)]  # time has passed since they were claimed
-        rows = rows or await tx.runs.claim(
-            namespace=command.namespace,
-            served=command.served,
-            limit=command.limit,
-            worker=command.worker,
-            poll=command.poll,
-            claim_for=command.claim_for,
-        )
+        if not rows:
+            # What is open now stays so until this is committed: after a pause nothing behind it is claimed any more.
+            served = gate_rules.passing(command.served, await tx.gates.share(command.namespace))
+            rows = await tx.runs.claim(
+                namespace=command.namespace,
+                served=served,
+                limit=command.limit,
+                worker=command.worker,
+                poll=command.poll,
+                claim_for=command.claim_for,
+            )
         # A second statement on purpose: the claim's own would read history as of before its lock.
-        seen = [row.run.id for row in rows if row.run.attempts > 1]
+        seen = [row.run.id for row in rows if row.run.attempts > 1 or row.run.retry_of is not None]
         histories = await tx.steps.histories(command.namespace, run_ids=seen) if seen else {}
         now = await tx.now()
-        looping = [
-            row for row in rows if run_rules.is_crash_loop(row.run, max_recoveries=parts.settings.max_recoveries)
-        ]
-        if looping:
-            await tx.runs.finish([_crash_loop(row, histories.get(row.run.id, [])) for row in looping])
-            ended.extend(looping)
-        lost = {row.run.id for row in looping}
-        return [
-            _claimed(row, histories.get(row.run.id, []), command, now=now, asked_at=asked_at)
-            for row in rows
-            if row.run.id not in lost
-        ]
+        claimed = []
+        for row in rows:
+            history = histories.get(row.run.id, [])
+            ending = _ending(row.run, history, max_recoveries=parts.settings.max_recoveries, now=now)
+            if ending is not None:
+                ended.append(ending)
+            elif row.run.is_held:  # a person wants it paused, and its last holder never came to that
+                await save_run(tx, run_rules.hold(row.run), was=row.run, cause=PAUSED_BY)
+            else:
+                claimed.append(_claimed(row, history, command, now=now, asked_at=asked_at))
+        return claimed
 
     claimed = await _never_lost(parts, command, parts.run_tx("claim_runs", claim))
-    for row in ended:
-        parts.hub.publish_here(run_topic(row.run.namespace, row.run.id))
-        parts.hub.publish_elsewhere(ended_topic(row.run.namespace))
+    # In a transaction of their own, because whoever waits for them is locked before they are.
+    for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
+        if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
+            raise outcome
     return claimed
+
+
+def _finisher(parts: Parts) -> Callable[[FinishRun], Awaitable[Instant]]:
+    return lambda command: parts.batcher.submit("finish_runs", command)
+
+
+def _ending(run: Run, history: Sequence[Step], *, max_recoveries: int, now: Instant) -> FinishRun | None:
+    """How a claimed run ends without being entered: it is too late, or it has killed too many workers."""
+    if run_rules.is_expired(run, now=now):
+        failure = run_rules.expired()
+    elif run_rules.is_crash_loop(run, max_recoveries=max_recoveries):
+        failure = run_rules.crash_loop(run, history)
+    else:
+        return None
+    return FinishRun(
+        namespace=run.namespace,
+        run_id=run.id,
+        token=run.token,
+        status=RunStatus.FAILED,
+        failure=failure,
+        parent=run.parent,
+    )
 
 
 async def _renew(tx: Tx, row: ClaimedRow, command: ClaimRuns) -> bool:
@@ -156,16 +184,8 @@ def _claimed(
         visibility_for=command.claim_for(run.name),
         asked_at=asked_at,
         history=tuple(step_rules.record(step, now=now) for step in history),
-    )
-
-
-def _crash_loop(row: ClaimedRow, history: Sequence[Step]) -> FinishRun:
-    return FinishRun(
-        namespace=row.run.namespace,
-        run_id=row.run.id,
-        token=row.run.token,
-        status=RunStatus.FAILED,
-        failure=run_rules.crash_loop(row.run, history),
+        expires_in=step_rules.remaining(run.expires_at, now=now),
+        parent=run.parent,
     )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
-from windlass.engine.release import save_run
+from windlass.engine.release import given_back, save_run
 from windlass.errors import WindlassError
 from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker
 from windlass.model.run import DEATH, SESSION_LOST, Run, WorkerId
@@ -22,7 +22,9 @@ from windlass.model.worker import LockKind, Worker
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import workers as rules
+from windlass.rules.gates import gates_of
 from windlass.store.base import Tx
+from windlass.store.queries.gates import NewGate
 
 LOGGER = logging.getLogger("windlass.worker")
 
@@ -33,7 +35,13 @@ PROOF = {LockKind.FILE: (DEATH, "is dead"), LockKind.SESSION: (SESSION_LOST, "ha
 async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | None:
     """Enter a worker. Its lock comes first: a row that names a lock says that the lock is held."""
     lock = await until_answered(parts.clock, lambda: parts.store.locks.take(command.id))
-    await parts.run_tx("register_worker", lambda tx: tx.workers.register(replace(command, lock=lock)))
+    gates = [NewGate(command.namespace, *gate) for gate in gates_of(command.namespace, command.served)]
+
+    async def register(tx: Tx) -> None:
+        await tx.workers.register(replace(command, lock=lock))
+        await tx.gates.enter(gates)  # from now on a pause waits for the claims of this worker
+
+    await parts.run_tx("register_worker", register)
     return lock
 
 
@@ -50,7 +58,7 @@ async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
             left.extend(await tx.runs.lock_held_by(namespace, worker=id))
         for run in left:
             released = run_rules.release(run, now=await tx.now(), delay_for=Duration(0))
-            await save_run(tx, released, was=run, cause="release")
+            await save_run(tx, released, was=run, cause=given_back(released, "release"))
 
     is_noted = False
     try:
@@ -106,7 +114,8 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
             return 0  # it left in order meanwhile, or this very transaction was committed and its answer lost
         now, held = await tx.now(), await tx.runs.lock_held_by(worker.namespace, worker=worker.id)
         for run in held:
-            await save_run(tx, run_rules.take_from_dead(run, now=now), was=run, cause=cause)
+            taken = run_rules.take_from_dead(run, now=now)
+            await save_run(tx, taken, was=run, cause=given_back(taken, cause))
         return len(held)
 
     try:

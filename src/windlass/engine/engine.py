@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from windlass.engine import claim, death, explain, park, release, resume, start
+from windlass.engine import claim, death, explain, park, release, start
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
 from windlass.engine.checkup import EngineAdmin
+from windlass.engine.control import EngineControl
 from windlass.engine.finish import FinishRuns
 from windlass.engine.offers import Offers
 from windlass.engine.parts import EngineSettings, Parts
@@ -22,10 +23,12 @@ from windlass.model.commands import (
     Claim,
     ClaimedRun,
     ClaimRuns,
+    ClaimState,
     CompleteStep,
     FinishRun,
     Heartbeat,
     HoldRun,
+    LookAtClaims,
     Outcome,
     Probed,
     ProbeWorkers,
@@ -36,12 +39,13 @@ from windlass.model.commands import (
     Suspended,
 )
 from windlass.model.explanation import Explanation
+from windlass.model.message import Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Worker
-from windlass.notify.local import Hub
+from windlass.notify.local import Hub, worker_topic
 from windlass.runtime import Clock, Ids, Rng
 from windlass.store.base import Store, Tx
 
@@ -71,8 +75,9 @@ class Engine:
         kinds["start_runs"] = StartRuns(self.parts)
         kinds["begin_steps"] = BeginSteps()
         kinds["complete_steps"] = CompleteSteps()
-        kinds["finish_runs"] = FinishRuns(hub)
+        kinds["finish_runs"] = FinishRuns(self.parts)
         self.runs = EngineRuns(self.parts)
+        self.control = EngineControl(self.parts)
         self.work = EngineWork(self.parts)
         self.admin = EngineAdmin(store, clock=clock)
 
@@ -143,9 +148,8 @@ class EngineRuns:
     async def explain_run(self, namespace: str, run_id: RunId) -> Explanation:
         return await explain.explain_run(self._parts, namespace, run_id)
 
-    async def resume_run(self, namespace: str, run_id: RunId) -> RunView:
-        await resume.resume_run(self._parts, namespace, run_id)
-        return await self.get_run(namespace, run_id)
+    async def list_messages(self, namespace: str, run_id: RunId) -> tuple[Message, ...]:
+        return tuple(await self._read("list_messages", lambda tx: tx.inbox.of_run(namespace, run_id=run_id)))
 
     async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
         return tuple(await self._read("list_workers", lambda tx: tx.workers.live(namespace)))
@@ -155,8 +159,8 @@ class EngineRuns:
         return await until_answered(self._parts.clock, lambda: self._parts.store.read(name, fn, single=True))
 
 
-class EngineWork:
-    """api.service.Work, in process."""
+class EngineWorkers:
+    """api.service.Workers, in process."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -173,6 +177,14 @@ class EngineWork:
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await death.probe_workers(self._parts, command)
+
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
+        with self._parts.hub.subscribe(worker_topic(namespace, worker)) as subscription:
+            await subscription.wait(self._parts.clock, wait_for)
+
+
+class EngineWork(EngineWorkers):
+    """api.service.Work, in process."""
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         return await claim.claim_runs(self._parts, command)
@@ -197,6 +209,9 @@ class EngineWork:
 
     async def renew_claim(self, claim: Claim) -> None:
         await release.renew_claim(self._parts, claim)
+
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        return await release.look_at_claims(self._parts, command)
 
 
 def _found(view: RunView | None, kind: str, name: str) -> RunView:

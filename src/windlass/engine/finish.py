@@ -1,28 +1,38 @@
-"""End runs: the last write of a claim, in batches. Terminal is absorbing."""
+"""End runs: the last write of a claim, in batches. Terminal is absorbing, and whoever waits for a child is woken."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from windlass.engine.family import wake_parents
+from windlass.engine.parts import Parts
+from windlass.engine.send import tell_of_news
 from windlass.errors import ClaimLost
 from windlass.model.commands import FinishRun
-from windlass.notify.local import Hub, ended_topic, run_topic
+from windlass.model.run import Run, RunId
+from windlass.model.time import Instant
+from windlass.notify.local import ended_topic, run_topic
 from windlass.store.base import Tx
 
 
 class FinishRuns:
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._told: list[Run] = []  # parents for whom there is news, by the batch that is being written
 
     def order(self, item: FinishRun) -> tuple[str, str]:
         return (item.namespace, item.run_id)
 
     def is_single(self, items: Sequence[FinishRun]) -> bool:
-        return True
+        return all(item.parent is None for item in items)
 
     async def write(self, tx: Tx, items: Sequence[FinishRun]) -> Sequence[Any]:
+        self._told = []
+        parents = await self._lock_families(tx, items)
         done = await tx.runs.finish(items)
+        if parents:
+            await self._tell_parents(tx, items, done, parents)
         if len(done) == len(items):
             return [done[ordinal] for ordinal in range(len(items))]
         now = await tx.now()
@@ -40,14 +50,43 @@ class FinishRuns:
             outcomes.append(now if same else ClaimLost(item.run_id, token=item.token))
         return outcomes
 
+    async def _lock_families(self, tx: Tx, items: Sequence[FinishRun]) -> dict[str, dict[RunId, Run]]:
+        """Every run this batch ends, and every parent of one, in the order of ids: no two batches wait for each other."""
+        if self.is_single(items):
+            return {}
+        locked = {}
+        for namespace in sorted({item.namespace for item in items}):
+            own = [item for item in items if item.namespace == namespace]
+            ids = [*(item.run_id for item in own), *(item.parent for item in own if item.parent is not None)]
+            locked[namespace] = await tx.runs.lock_all(namespace, ids=ids)
+        return locked
+
+    async def _tell_parents(
+        self, tx: Tx, items: Sequence[FinishRun], done: Mapping[int, Instant], parents: dict[str, dict[RunId, Run]]
+    ) -> None:
+        now = await tx.now()
+        for namespace, locked in parents.items():
+            ended = [
+                (item.run_id, item.parent, item.status)
+                for ordinal, item in enumerate(items)
+                if ordinal in done and item.namespace == namespace and item.parent is not None
+            ]
+            # A parent that ended in this very batch waits for nobody any more.
+            over = {item.run_id for ordinal, item in enumerate(items) if ordinal in done}
+            waiting = {id: run for id, run in locked.items() if id not in over}
+            self._told.extend(await wake_parents(tx, ended, waiting, now=now))
+
     def after_commit(self, items: Sequence[FinishRun], outcomes: Sequence[Any]) -> None:
-        namespaces = set()
+        hub, namespaces = self._parts.hub, set()
         for item, outcome in zip(items, outcomes, strict=True):
             if not isinstance(outcome, Exception):
-                self._hub.publish_here(run_topic(item.namespace, item.run_id))
+                hub.publish_here(run_topic(item.namespace, item.run_id))
                 namespaces.add(item.namespace)
         for namespace in namespaces:
-            self._hub.publish_elsewhere(ended_topic(namespace))
+            hub.publish_elsewhere(ended_topic(namespace))
+        told, self._told = self._told, []
+        for parent in told:
+            tell_of_news(self._parts, parent)
 
     def after_failure(self, items: Sequence[FinishRun]) -> None:
         return None

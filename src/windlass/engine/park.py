@@ -1,29 +1,33 @@
 """Record what a run waits for and, when nothing of it is at work any more, give its claim back until then.
 
-Failed attempts and new waits put their due time on their step. Parking locks the run, reads its open waits anew and
-takes the earliest, so nothing that arrived meanwhile is slept through.
+Failed attempts and new waits put their due time on their step; a wait for a child creates that child. Parking locks the
+run, reads its open waits anew, hands over what has come, and only then takes the earliest due time: so nothing that
+arrives meanwhile is slept through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.engine.parts import Parts
-from windlass.engine.release import lock_claimed, save_run
-from windlass.model.commands import Claim, Suspend, Suspended, Verdict
-from windlass.model.run import Run, RunStatus
-from windlass.model.step import Step
+from windlass.engine.release import given_back, lock_claimed, save_run
+from windlass.engine.settle import settle_waits
+from windlass.model.commands import Claim, Settled, StartChild, Suspend, Suspended, Verdict
+from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.step import Step, StepKind
 from windlass.model.time import Instant
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
 from windlass.store.base import Tx
+from windlass.store.queries.runs import NewRun
 
 
 async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
     claim = Claim(namespace=command.namespace, run_id=command.run_id, token=command.token)
-    jitters = [parts.rng.random() for _ in command.failures]  # outside: the transaction may be run again
-
+    # Outside: the transaction may be run again, and must then do the same.
+    jitters = [parts.rng.random() for _ in command.failures]
+    ids = {item.key: RunId(parts.ids.run()) for item in command.waits if item.child is not None}
     tries = 0
 
     async def suspend(tx: Tx) -> tuple[Suspended, Run]:
@@ -37,33 +41,91 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
             step_rules.fail(item, now=now, jitter=jitter)
             for item, jitter in zip(command.failures, jitters, strict=True)
         ]
-        steps = [*failed, *(step_rules.wait(item, now=now) for item in command.waits)]
-        await tx.steps.settle(steps)
-        park = command.park and step_rules.leaves_nothing_to_do(failed)
+        children = await _create_children(tx, run, command, ids) if ids else {}
+        waits = [
+            step_rules.wait(item, now=now, child=children.get(item.key)) for item in command.waits
+        ]
+        await tx.steps.settle([*failed, *waits])
+        await tx.steps.drop(run.namespace, run_id=run.id, keys=command.dropped)
+        settled, still_open = await _decide(tx, run, command, now=now)
+        park = command.park and not settled and step_rules.leaves_nothing_to_do(failed)
         if park:
-            open_waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
-            waits = [step for step in open_waits if step.key not in command.dropped]
-            run = await save_run(tx, run_rules.park(run, waits, now=now), was=run, cause=_cause(waits))
+            run = await _park(tx, run, command, still_open, now=now)
         # Parked, the run's available_at is the only due time there is; else the holder goes on with each by itself.
-        verdicts = () if park else await _verdicts(tx, run, steps, now=now)
-        return Suspended(is_parked=park, verdicts=verdicts), run
+        verdicts = () if park else _verdicts([*failed, *waits], still_open, now=now)
+        return Suspended(is_parked=park, verdicts=verdicts, settled=tuple(settled)), run
 
     suspended, run = await parts.run_tx("park_run" if command.park else "suspend_steps", suspend)
-    if suspended.is_parked:
-        # Whoever waits for this queue computes anew until when it may sleep.
-        parts.hub.publish(queue_topic(run.namespace, run.queue))
+    queues = {item.child.command.queue for item in command.waits if item.child is not None}
+    # Whoever waits for this queue computes anew until when it may sleep.
+    for queue in {*queues, run.queue} if suspended.is_parked else queues:
+        parts.hub.publish(queue_topic(run.namespace, queue))
     return suspended
 
 
-def _cause(waits: Sequence[Step]) -> str:
-    first = step_rules.next_wait(waits)
-    return "release" if first is None else first.kind
+async def _park(tx: Tx, run: Run, command: Suspend, waits: Sequence[Step], *, now: Instant) -> Run:
+    unmet = sum(step.kind is StepKind.CHILD for step in waits) if command.together else 0
+    parked = run_rules.park(run, waits, now=now, unmet=unmet)
+    cause = given_back(parked, step_rules.cause_of_parking(waits))
+    return await save_run(tx, parked, was=run, cause=cause)
 
 
-async def _verdicts(tx: Tx, run: Run, steps: Sequence[Step], *, now: Instant) -> tuple[Verdict, ...]:
+async def _decide(tx: Tx, run: Run, command: Suspend, *, now: Instant) -> tuple[list[Settled], list[Step]]:
+    """Waits that are over, and what is open still, without what the code has given up."""
+    orders = {item.key: item.order for item in command.open}
+    found = await tx.steps.open_waits(run.namespace, run_id=run.id)
+    waits = [step for step in found if step.key not in command.dropped]
+    over = await settle_waits(tx, run, waits, orders=orders, now=now) if orders else []
+    missing = orders.keys() - {step.key for step in waits}
+    if missing:  # decided before, and the answer was lost
+        history = (await tx.steps.histories(run.namespace, run_ids=[run.id])).get(run.id, [])
+        over.extend(step for step in history if step.key in missing and step.order is not None)
+    done = {step.key for step in over}
+    return [_settled(step) for step in over], [step for step in waits if step.key not in done]
+
+
+def _settled(step: Step) -> Settled:
+    return Settled(
+        key=step.key,
+        order=step.order or 0,
+        output=step.output,
+        failure=step.failure,
+        at=step.finished_at or Instant(0),
+    )
+
+
+async def _create_children(tx: Tx, run: Run, command: Suspend, ids: Mapping[str, RunId]) -> dict[str, RunId]:
+    """The children of these steps, created now or by a try whose answer was lost."""
+    asked = [(item.key, item.child) for item in command.waits if item.child is not None]
+    created = await tx.runs.create([_new_child(run, key, child, ids[key]) for key, child in asked])
+    if len(created) == len(asked):
+        return dict(ids)
+    existing = await tx.runs.children(run.namespace, parent=run.id)
+    return {key: existing[key] for key, _ in asked}
+
+
+def _new_child(parent: Run, key: str, child: StartChild, id: RunId) -> NewRun:
+    command = child.command
+    return NewRun(
+        namespace=command.namespace,
+        id=id,
+        name=command.name,
+        version=command.version,
+        queue=command.queue,
+        priority=command.priority,
+        input=command.input,
+        delay_for=command.delay_for,
+        at=command.at,
+        timeout_for=command.timeout_for,
+        parent=parent.id,
+        parent_step=key,
+        follows_parent=int(child.follows_parent),
+    )
+
+
+def _verdicts(steps: Sequence[Step], still_open: Sequence[Step], *, now: Instant) -> tuple[Verdict, ...]:
     """When each of them is due by its record: asked again after a lost answer, that is the time of the first try."""
-    waits = await tx.steps.open_waits(run.namespace, run_id=run.id)
-    recorded = {(step.key, step.attempt): step.due_at for step in waits}
+    recorded = {(step.key, step.attempt): step.due_at for step in still_open}
     return tuple(
         Verdict(due_in=step_rules.remaining(recorded.get((step.key, step.attempt), step.due_at), now=now), at=now)
         for step in steps

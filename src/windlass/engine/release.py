@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import ClaimLost
-from windlass.model.commands import Claim, HoldRun
-from windlass.model.run import Run, RunStatus
+from windlass.model.commands import Claim, ClaimState, HoldRun, LookAtClaims
+from windlass.model.run import MISMATCH, PAUSED_BY, Deed, Run, RunId, RunStatus
 from windlass.notify.local import ended_topic, queue_topic, run_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 from windlass.store.queries.log import NewLogEntry
+from windlass.store.rows import deed_to_bytes
 
 
 async def release_run(parts: Parts, claim: Claim) -> None:
@@ -22,7 +24,7 @@ async def release_run(parts: Parts, claim: Claim) -> None:
         if run.status is not RunStatus.RUNNING:
             return run
         released = rules.release(run, now=await tx.now(), delay_for=claim.delay_for)
-        return await save_run(tx, released, was=run, cause="release")
+        return await save_run(tx, released, was=run, cause=given_back(released, "release"))
 
     run = await parts.run_tx("release_run", release)
     parts.hub.publish(queue_topic(run.namespace, run.queue))
@@ -50,11 +52,25 @@ async def hold_run(parts: Parts, command: HoldRun) -> None:
         if run.status is not RunStatus.RUNNING:
             return
         await tx.runs.set_failure(run.namespace, id=run.id, failure=command.reason)
-        await save_run(tx, rules.hold(run), was=run, cause="mismatch")
+        await save_run(tx, rules.hold(run), was=run, cause=MISMATCH)
 
     await parts.run_tx("hold_run", hold)
     parts.hub.publish_here(run_topic(command.namespace, command.run_id))
     parts.hub.publish_elsewhere(ended_topic(command.namespace))
+
+
+async def look_at_claims(parts: Parts, command: LookAtClaims) -> tuple[ClaimState, ...]:
+    async def look(tx: Tx) -> dict[RunId, tuple[RunStatus, int, bool]]:
+        return await tx.runs.standings(command.namespace, ids=[run_id for run_id, _ in command.claims])
+
+    found = await until_answered(parts.clock, lambda: parts.store.read("look_at_claims", look, single=True))
+    states = []
+    for run_id, token in command.claims:
+        status, current, is_held = found.get(run_id, (RunStatus.CANCELLED, 0, False))
+        is_lost = status is not RunStatus.RUNNING or current != token
+        if is_lost or is_held:
+            states.append(ClaimState(run_id=run_id, is_lost=is_lost, is_held=is_held and not is_lost))
+    return tuple(states)
 
 
 async def lock_claimed(tx: Tx, claim: Claim, *, is_repeat: bool = False) -> Run:
@@ -71,8 +87,13 @@ async def lock_claimed(tx: Tx, claim: Claim, *, is_repeat: bool = False) -> Run:
     raise ClaimLost(claim.run_id, token=claim.token)
 
 
-async def save_run(tx: Tx, run: Run, *, was: Run, cause: str) -> Run:
-    """Write a status change and its log row."""
+def given_back(run: Run, cause: str) -> str:
+    """The cause in the log: a run that a person wanted paused is paused, whatever gave it back."""
+    return PAUSED_BY if run.status is RunStatus.PAUSED else cause
+
+
+async def save_run(tx: Tx, run: Run, *, was: Run, cause: str, deed: Deed | None = None) -> Run:
+    """Write a status change and its log row, with what is known of the person behind it."""
     rules.check_transition(was.status, run.status)
     if not await tx.runs.save(run, was=was):
         raise ClaimLost(run.id, token=was.token)
@@ -85,6 +106,7 @@ async def save_run(tx: Tx, run: Run, *, was: Run, cause: str) -> Run:
                 from_status=was.status,
                 to_status=run.status,
                 cause=cause,
+                data=None if deed is None else deed_to_bytes(deed),
             )
         ]
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
+from windlass.engine.settle import is_anything_here
 from windlass.errors import NotFound
-from windlass.model.run import Run, RunId, RunStatus
-from windlass.notify.local import queue_topic
+from windlass.model.commands import ResumeRun
+from windlass.model.run import RESUMED_BY, Deed, Run, RunStatus
+from windlass.notify.local import queue_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 
 
-async def resume_run(parts: Parts, namespace: str, run_id: RunId) -> None:
+async def resume_run(parts: Parts, command: ResumeRun) -> None:
+    namespace, run_id = command.namespace, command.run_id
     tries = 0
 
     async def resume(tx: Tx) -> Run:
@@ -23,9 +26,12 @@ async def resume_run(parts: Parts, namespace: str, run_id: RunId) -> None:
         if tries > 1 and run.status is not RunStatus.PAUSED:
             return run  # the first try was committed, its answer lost
         waits = await tx.steps.open_waits(namespace, run_id=run_id)
-        resumed = rules.resume(run, waits, now=await tx.now())
+        is_due = await is_anything_here(tx, run, waits)
+        resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
         await tx.runs.set_failure(namespace, id=run_id, failure=None)
-        return await save_run(tx, resumed, was=run, cause="resume")
+        return await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=Deed(by=command.by))
 
     run = await parts.run_tx("resume_run", resume)
     parts.hub.publish(queue_topic(run.namespace, run.queue))
+    if run.worker is not None:  # it was asked to pause, and had not done so yet
+        parts.hub.publish(worker_topic(run.namespace, run.worker))

@@ -15,6 +15,7 @@ from windlass.model.time import Duration, Instant
 from windlass.model.worker import Served
 from windlass.notify.local import queue_topic
 from windlass.rules import keys
+from windlass.rules.gates import is_behind
 from windlass.store.base import Tx
 from windlass.store.queries.keys import KeyOwner, NewKey
 from windlass.store.queries.runs import NewRun
@@ -29,13 +30,18 @@ class Request:
     offer: Offer | None
     asked_at: int
     dispatched: ClaimedRun | None = None
+    is_gated: bool = False  # behind a closed gate: created, and not dispatched
 
 
 def start_run(parts: Parts, command: StartRun) -> Awaitable[Started]:
     offer = None
     if command.delay_for is None and command.at is None:
-        offer = parts.offers.reserve(command.namespace, Served(command.queue, command.name, command.version))
+        offer = parts.offers.reserve(command.namespace, _lane(command))
     return parts.batcher.submit("start_runs", Request(command, RunId(parts.ids.run()), offer, parts.clock.monotonic()))
+
+
+def _lane(command: StartRun) -> Served:
+    return Served(command.queue, command.name, command.version)
 
 
 class StartRuns:
@@ -48,11 +54,12 @@ class StartRuns:
         return (item.command.namespace, item.command.key or "", item.run_id)
 
     def is_single(self, items: Sequence[Request]) -> bool:
-        return all(item.command.key is None for item in items)
+        return all(item.command.key is None and item.offer is None for item in items)
 
     async def write(self, tx: Tx, items: Sequence[Request]) -> Sequence[Any]:
         for item in items:
             item.dispatched = None  # a second try decides anew
+        await self._look_at_gates(tx, [item for item in items if item.offer is not None])
         winners = await self._take_keys(tx, items)
         creating = [item for item in items if item.run_id in winners]
         created = await tx.runs.create([self._new_run(item) for item in creating])
@@ -84,6 +91,14 @@ class StartRuns:
         for item in items:
             if item.offer is not None:
                 item.offer.give_back()
+
+    async def _look_at_gates(self, tx: Tx, offered: Sequence[Request]) -> None:
+        """Born claimed is claimed: behind the same gates, which stay open until this is committed."""
+        for namespace in sorted({item.command.namespace for item in offered}):
+            closed = await tx.gates.share(namespace)
+            for item in offered:
+                if item.command.namespace == namespace:
+                    item.is_gated = is_behind(_lane(item.command), closed) is not None
 
     async def _take_keys(self, tx: Tx, items: Sequence[Request]) -> set[RunId]:
         """The ids that may be created: those without a key, and those that hold theirs."""
@@ -131,7 +146,7 @@ class StartRuns:
         return self._claimed(item, run.started_at or run.created_at)
 
     def _new_run(self, item: Request) -> NewRun:
-        command, offered = item.command, item.offer.command if item.offer else None
+        command, offered = item.command, item.offer.command if item.offer and not item.is_gated else None
         return NewRun(
             namespace=command.namespace,
             id=item.run_id,
@@ -146,6 +161,7 @@ class StartRuns:
             worker=offered.worker if offered else None,
             poll=offered.poll if offered else 0,
             claim_for=offered.claim_for(command.name) if offered else Duration(0),
+            timeout_for=command.timeout_for,
         )
 
     def _new_key(self, item: Request) -> NewKey:
@@ -160,7 +176,7 @@ class StartRuns:
         )
 
     def _claimed(self, item: Request, at: Instant) -> ClaimedRun | None:
-        if item.offer is None:
+        if item.offer is None or item.is_gated:
             return None
         return ClaimedRun(
             run_id=item.run_id,
@@ -175,6 +191,7 @@ class StartRuns:
             started_at=at,
             visibility_for=item.offer.command.claim_for(item.command.name),
             asked_at=item.asked_at,
+            expires_in=item.command.timeout_for,
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from windlass.model.failure import Failure
+from windlass.model.gate import GateKind
 from windlass.model.retry import RetryPolicy
 from windlass.model.run import RunId, RunStatus, WorkerId
 from windlass.model.step import StepKind, StepRecord
@@ -27,6 +28,7 @@ class StartRun(Struct, frozen=True, kw_only=True):
     key: str | None = None
     delay_for: Duration | None = None
     at: Instant | None = None
+    timeout_for: Duration | None = None  # of the whole run, counted from when it is due for the first time
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -96,6 +98,8 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
     visibility_for: Duration
     asked_at: int  # when the claim was asked for, by the monotonic clock of the process that asked
     history: tuple[StepRecord, ...] = ()
+    expires_in: Duration | None = None  # until the time-out of the whole run
+    parent: RunId | None = None
 
 
 class BeginStep(Struct, frozen=True, kw_only=True):
@@ -111,8 +115,15 @@ class BeginStep(Struct, frozen=True, kw_only=True):
     input_hash: bytes
 
 
+class StartChild(Struct, frozen=True, kw_only=True):
+    """A run to create together with the step that asks for it."""
+
+    command: StartRun
+    follows_parent: bool = True  # is cancelled with it
+
+
 class WaitStep(Struct, frozen=True, kw_only=True):
-    """A wait begins: due after `due_for`, or at `due_at` where the code named an instant."""
+    """A wait begins: due after `due_for`, or at `due_at` where the code named an instant; with neither, without end."""
 
     namespace: str
     run_id: RunId
@@ -122,6 +133,16 @@ class WaitStep(Struct, frozen=True, kw_only=True):
     input_hash: bytes
     due_for: Duration | None = None
     due_at: Instant | None = None
+    awaits: str | None = None  # an event by its name, a run by its id, an approval by its title
+    detail: bytes | None = None
+    child: StartChild | None = None  # to create; `awaits` is then filled in
+
+
+class OpenWait(Struct, frozen=True, kw_only=True):
+    """A wait on record that the code stands at: to be decided, and numbered `order` if it is over."""
+
+    key: str
+    order: int
 
 
 class CompleteStep(Struct, frozen=True, kw_only=True):
@@ -162,8 +183,10 @@ class Suspend(Struct, frozen=True, kw_only=True):
     token: int
     failures: tuple[FailStep, ...] = ()
     waits: tuple[WaitStep, ...] = ()
+    open: tuple[OpenWait, ...] = ()  # waits to decide now, new ones included
     dropped: tuple[str, ...] = ()  # keys whose branch the code has given up: what they wait for wakes nobody
     park: bool = False
+    together: bool = False  # all open waits are children of one map: the last one, or the first failure, wakes the run
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -173,9 +196,20 @@ class Verdict(Struct, frozen=True, kw_only=True):
     at: Instant
 
 
+class Settled(Struct, frozen=True, kw_only=True):
+    """A wait that is over, as it was recorded."""
+
+    key: str
+    order: int
+    output: bytes | None = None
+    failure: Failure | None = None
+    at: Instant
+
+
 class Suspended(Struct, frozen=True, kw_only=True):
     is_parked: bool
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Verdict, ...]  # of failures and of waits, in the order they were sent
+    settled: tuple[Settled, ...] = ()
 
 
 class FinishRun(Struct, frozen=True, kw_only=True):
@@ -186,6 +220,7 @@ class FinishRun(Struct, frozen=True, kw_only=True):
     output: bytes | None = None
     failure: Failure | None = None
     result_hash: bytes = b""
+    parent: RunId | None = None  # who may be waiting for it
 
 
 class HoldRun(Struct, frozen=True, kw_only=True):
@@ -213,3 +248,84 @@ class Outcome(Struct, frozen=True, kw_only=True):
     status: RunStatus
     output: bytes | None = None
     failure: Failure | None = None
+
+
+class LookAtClaims(Struct, frozen=True, kw_only=True):
+    """A worker asks about runs that it holds, by their tokens."""
+
+    namespace: str
+    claims: tuple[tuple[RunId, int], ...]
+
+
+class ClaimState(Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    is_lost: bool  # cancelled, over, or somebody else's
+    is_held: bool = False  # a person wants it paused
+
+
+class SendEvent(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    event: str
+    id: str  # the same id again is the same event
+    payload: bytes
+    payload_hash: bytes
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    is_repeat: bool
+
+
+class Decide(Struct, frozen=True, kw_only=True):
+    """Approve or reject what a run waits for. `step` is its key, needed only where a run waits for several."""
+
+    namespace: str
+    run_id: RunId
+    is_approved: bool
+    by: str | None = None
+    note: str | None = None
+    step: str | None = None
+
+
+class CancelRun(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    by: str | None = None
+    note: str | None = None
+
+
+class Cancelled(Struct, frozen=True, kw_only=True):
+    status: RunStatus  # of the run now
+    is_done: bool  # by this call; else it was over before
+    children: tuple[RunId, ...] = ()  # cancelled with it
+
+
+class PauseRun(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    by: str | None = None
+    note: str | None = None
+
+
+class ResumeRun(Struct, frozen=True, kw_only=True):
+    namespace: str
+    run_id: RunId
+    by: str | None = None
+
+
+class RetryRun(Struct, frozen=True, kw_only=True):
+    """Try a run that failed, was cancelled or is paused once more, as a new run with its completed steps."""
+
+    namespace: str
+    run_id: RunId
+    from_step: str | None = None  # this step and everything after it is done again
+    by: str | None = None
+
+
+class SetGate(Struct, frozen=True, kw_only=True):
+    namespace: str
+    kind: GateKind
+    name: str
+    is_paused: bool
+    by: str | None = None
+    note: str | None = None

@@ -54,6 +54,13 @@ class Run(Struct, frozen=True, kw_only=True):
     created_at: Instant
     started_at: Instant | None
     finished_at: Instant | None
+    expires_at: Instant | None = None  # its time-out; never decides what may be claimed: available_at is capped by it
+    is_held: bool = False  # a person wants it paused; its holder enters no new body, and it is paused when it parks
+    parent: RunId | None = None  # the run that started it as a child
+    parent_step: str | None = None  # under which key of the parent
+    unmet: int = 0  # of a run that waits for all children of one map: how many have not ended
+    starts_at: Instant | None = None  # when it was to begin, if it was started with a delay
+    retry_of: RunId | None = None  # the run this one tries again
 
 
 class RunView(Struct, frozen=True, kw_only=True):
@@ -72,6 +79,21 @@ DEATH = "death"  # its holder's process was found dead
 SESSION_LOST = "session_lost"  # its holder's session was: dead, or cut off
 GONE = frozenset({DEATH, SESSION_LOST})
 TAKEN = GONE | {RECOVERED}
+
+
+# Causes in the log by which a person changed a run; their data says who and why.
+CANCELLED_BY, PAUSED_BY, RESUMED_BY, RETRIED_BY = "cancel", "pause", "resume", "retry"
+APPROVED_BY, REJECTED_BY = "approve", "reject"
+MISMATCH = "mismatch"  # paused because the code changed under the run
+
+
+class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person did, as the log keeps it."""
+
+    by: str | None = None
+    note: str | None = None
+    step: str | None = None  # which approval it was about
+    run: str | None = None  # the parent that was cancelled, or the run that tries this one again
 
 
 class LogEntry(Struct, frozen=True, kw_only=True):

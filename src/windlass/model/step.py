@@ -13,6 +13,18 @@ from windlass.model.time import Duration, Instant
 class StepKind(StrEnum):
     STEP = "step"
     SLEEP = "sleep"
+    EVENT = "event"  # waits for something sent to the run
+    APPROVAL = "approval"  # waits for a person
+    CHILD = "child"  # waits for the end of another run
+    START = "start"  # started another run, and did not wait for it
+
+    @property
+    def is_wait(self) -> bool:
+        """Does the engine decide when it is over, and not the worker?"""
+        return self in WAITS
+
+
+WAITS = frozenset({StepKind.EVENT, StepKind.APPROVAL, StepKind.CHILD, StepKind.START})
 
 
 class StepStatus(StrEnum):
@@ -40,6 +52,9 @@ class Step(Struct, frozen=True, kw_only=True):
     due_at: Instant | None
     started_at: Instant | None
     finished_at: Instant | None
+    awaits: str | None = None  # the name of an event, the id of a run, the title of an approval
+    detail: bytes | None = None  # what an approval shows to whoever decides
+    is_dropped: bool = False  # the branch that waited was given up: it wakes nobody
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -56,3 +71,5 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     due_in: Duration | None = None
     finished_at: Instant | None = None
+    awaits: str | None = None
+    is_copied: bool = False  # from the run this one tries again: it need not be asked for

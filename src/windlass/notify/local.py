@@ -31,6 +31,16 @@ def ended_topic(namespace: str) -> Topic:
     return ("ended", namespace)
 
 
+def worker_topic(namespace: str, worker: str) -> Topic:
+    """Something happened to a run that this worker holds."""
+    return ("worker", namespace, worker)
+
+
+def gates_topic(namespace: str) -> Topic:
+    """Something that was paused goes on."""
+    return ("gates", namespace)
+
+
 class Elsewhere(Protocol):
     """How other processes are told, and how this one hears from them."""
 

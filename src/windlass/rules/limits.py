@@ -16,6 +16,8 @@ from windlass.model.run import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from windlass.model.time import HOUR, SECOND, Duration
 
 MAX_NAME, MAX_KEY, MAX_STEP_KEY = 200, 255, 200
+MAX_NOTE, MAX_TITLE = 2_000, 200
+MOST_EVENTS = 10_000  # sent to one run
 MAX_ATTEMPTS = 1_000_000
 MOST_ITEMS = 10_000  # of one map: the history of a run is capped
 SHORTEST_VISIBILITY, LONGEST_VISIBILITY = SECOND, Duration(24 * HOUR)
@@ -84,6 +86,28 @@ def check_step_key(key: str | int, *, what: str = "step key") -> str:
     if "#" in checked:
         raise _refuse(key, what, '"#" is not allowed in it', reason="invalid_key")
     return checked
+
+
+def check_step_reference(key: str, *, what: str = "step") -> str:
+    """The key of a step on record, as a person names it: with its number or path, such as "pack#2"."""
+    return _check_key(key, what=what, longest=2 * MAX_STEP_KEY)
+
+
+def check_person(by: str | None) -> str | None:
+    """Who did something, as they call themselves."""
+    return None if by is None else _check_key(by, what="by", longest=MAX_KEY)
+
+
+def check_note(note: str | None, *, what: str = "note", longest: int = MAX_NOTE) -> str | None:
+    """What somebody says about it: any text, also of several lines."""
+    if note is None:
+        return None
+    text = _check_text(note, what=what, longest=longest, reason="invalid_text")
+    if len(text) > longest:
+        raise _refuse(note, what, f"max {longest} characters", reason="invalid_text")
+    if "\0" in text:
+        raise _refuse(note, what, "no NUL characters", reason="invalid_text")
+    return text
 
 
 def _check_key(key: object, *, what: str, longest: int) -> str:

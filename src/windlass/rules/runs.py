@@ -2,9 +2,14 @@
 
 (start) ─► pending ──claim──► running ──finish──► completed | failed
    │          ▲  ▲              │ │ │
-   │          │  └─release, death─┘ └──hold──► paused ──resume──► pending | sleeping
-   │          └────park (retry)───┤
-   └─dispatch─► running           └──park (sleep)──► sleeping ──claim──► running
+   │          │  └─release, death─┘ └──hold──► paused ──resume──► pending | sleeping | waiting
+   │          ├────park (retry)───┤
+   │          │                   ├──park (sleep)──► sleeping ──claim──► running
+   │          └──wake── waiting ◄─┴──park (event, approval, child)
+   └─dispatch─► running
+
+From every state that is not the end: cancel ─► cancelled. From every one that nobody executes: pause ─► paused; a run
+that is executed is marked as held, and paused when it is given back.
 """
 
 from __future__ import annotations
@@ -23,20 +28,25 @@ from windlass.rules.steps import next_wait
 
 LONGEST_PAUSE = MINUTE  # for a run whose workers keep dying
 
+PARKED = frozenset({RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING})
+OPEN = frozenset({*PARKED, RunStatus.RUNNING, RunStatus.PAUSED})
+
 TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
     {
         (None, RunStatus.PENDING),
         (None, RunStatus.RUNNING),
-        (RunStatus.PENDING, RunStatus.RUNNING),
-        (RunStatus.SLEEPING, RunStatus.RUNNING),
-        (RunStatus.RUNNING, RunStatus.RUNNING),  # a claim nobody released, claimed again
-        (RunStatus.RUNNING, RunStatus.PENDING),
-        (RunStatus.RUNNING, RunStatus.SLEEPING),
+        *((parked, RunStatus.RUNNING) for parked in PARKED),
+        *((parked, RunStatus.PAUSED) for parked in PARKED),
+        (RunStatus.WAITING, RunStatus.PENDING),  # what it waited for has come
+        (RunStatus.PAUSED, RunStatus.PAUSED),  # a person did something about it
+        (RunStatus.PENDING, RunStatus.PENDING),
+        (RunStatus.RUNNING, RunStatus.RUNNING),  # a claim nobody released, claimed again; or a person did something
+        *((RunStatus.RUNNING, parked) for parked in PARKED),
         (RunStatus.RUNNING, RunStatus.PAUSED),
         (RunStatus.RUNNING, RunStatus.COMPLETED),
         (RunStatus.RUNNING, RunStatus.FAILED),
-        (RunStatus.PAUSED, RunStatus.PENDING),
-        (RunStatus.PAUSED, RunStatus.SLEEPING),
+        *((RunStatus.PAUSED, parked) for parked in PARKED),
+        *((status, RunStatus.CANCELLED) for status in OPEN),
     }
 )
 
@@ -47,16 +57,21 @@ def check_transition(was: RunStatus | None, status: RunStatus) -> None:
         raise WrongState("run", "", str(was), wanted=f"a way to {status}")
 
 
-def park(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
-    """Give the claim back until the earliest open wait is due; with none open the run is claimable at once."""
+def park(run: Run, waits: Sequence[Step], *, now: Instant, unmet: int = 0) -> Run:
+    """Give the claim back until the earliest open wait is due; with none open the run is claimable at once.
+
+    `unmet` children of one map must end before the run is woken; with none, whatever ends first wakes it.
+    """
     _expect(run, RunStatus.RUNNING)
-    return _until_next_wait(run, waits, now=now)
+    if run.is_held:
+        return _paused(run)
+    return replace(_until_next_wait(run, waits, now=now), unmet=unmet)
 
 
 def release(run: Run, *, now: Instant, delay_for: Duration) -> Run:
     """Give the claim back, claimable after a moment. A claim that ended in order ends the count of recoveries."""
     _expect(run, RunStatus.RUNNING)
-    return _unclaimed(run, RunStatus.PENDING, Instant(now + delay_for))
+    return _paused(run) if run.is_held else _unclaimed(run, RunStatus.PENDING, Instant(now + delay_for))
 
 
 def take_from_dead(run: Run, *, now: Instant) -> Run:
@@ -65,6 +80,8 @@ def take_from_dead(run: Run, *, now: Instant) -> Run:
     Due at once, unless its workers keep dying: then it may be what kills them, and waits longer each time.
     """
     _expect(run, RunStatus.RUNNING)
+    if run.is_held:
+        return _paused(run)
     pause = 0 if run.recoveries == 0 else min(SECOND << min(run.recoveries - 1, 6), LONGEST_PAUSE)
     due_at = Instant(now + int(pause * (0.5 + _spread(run))))
     return replace(_unclaimed(run, RunStatus.PENDING, due_at), recoveries=run.recoveries + 1)
@@ -78,13 +95,64 @@ def _spread(run: Run) -> float:
 def hold(run: Run) -> Run:
     """Give the run to a person."""
     _expect(run, RunStatus.RUNNING)
-    return _unclaimed(run, RunStatus.PAUSED, None)
+    return _paused(run)
 
 
-def resume(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
-    """Let a paused run go on: due times live on the waits, so they are computed anew."""
+def pause(run: Run) -> Run:
+    """Hold a run until it is resumed. Its holder, if it has one, enters no new body and gives it back."""
+    if run.status is RunStatus.RUNNING:
+        return replace(run, is_held=True)
+    if run.status is RunStatus.PAUSED:
+        return run
+    if run.status not in PARKED:
+        raise WrongState("Run", run.id, run.status, wanted="one that is not over")
+    return _paused(run)
+
+
+def resume(run: Run, waits: Sequence[Step], *, now: Instant, is_due: bool = False) -> Run:
+    """Let a paused run go on: due times live on the waits, so they are computed anew.
+
+    `is_due`: something it waits for has come meanwhile. A run that has not begun waits for its own time.
+    """
+    if run.status is RunStatus.RUNNING and run.is_held:
+        return replace(run, is_held=False)
     _expect(run, RunStatus.PAUSED)
+    if is_due:
+        return _unclaimed(run, RunStatus.PENDING, now)
+    if run.attempts == 0 and run.starts_at is not None:
+        return _unclaimed(run, RunStatus.PENDING, Instant(max(now, run.starts_at)))
     return _until_next_wait(run, waits, now=now)
+
+
+def wake(run: Run, *, now: Instant) -> Run:
+    """Something has come that the run waits for: it is due at once."""
+    _expect(run, RunStatus.WAITING)
+    return _unclaimed(run, RunStatus.PENDING, now)
+
+
+def after_children(run: Run, *, ended: int, has_failed: bool, now: Instant) -> Run:
+    """Children it waits for have ended: one that waits for all of a map counts them, any other goes on."""
+    _expect(run, RunStatus.WAITING)
+    if run.unmet > ended and not has_failed:
+        return replace(run, unmet=run.unmet - ended)
+    return wake(run, now=now)
+
+
+def cancel(run: Run, *, now: Instant) -> Run:
+    """End a run. Its token stays: whoever holds it learns at its next write that the run is over."""
+    if run.status not in OPEN:
+        raise WrongState("Run", run.id, run.status, wanted="one that is not over")
+    return replace(_unclaimed(run, RunStatus.CANCELLED, None), recoveries=run.recoveries, finished_at=now)
+
+
+def is_expired(run: Run, *, now: Instant) -> bool:
+    """Has its time-out passed? Then whoever claims it ends it without entering it."""
+    return run.expires_at is not None and run.expires_at <= now
+
+
+def expired() -> Failure:
+    """How a run ends that did not end in time."""
+    return Failure(kind=FailureKind.TIMEOUT, type="TimeoutError", message="The run did not end within its time-out.")
 
 
 def is_crash_loop(run: Run, *, max_recoveries: int) -> bool:
@@ -107,14 +175,24 @@ def crash_loop(run: Run, history: Sequence[Step]) -> Failure:
 
 def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
     first = next_wait(waits)
-    if first is None:
+    due_at = None if first is None or first.due_at is None else Instant(max(now, first.due_at))
+    if any(step.kind.is_wait for step in waits):
+        return _unclaimed(run, RunStatus.WAITING, due_at)
+    if due_at is None:
         return _unclaimed(run, RunStatus.PENDING, now)
-    status = RunStatus.SLEEPING if first.kind is StepKind.SLEEP else RunStatus.PENDING
-    return _unclaimed(run, status, Instant(max(now, first.due_at or now)))
+    is_sleep = first is not None and first.kind is StepKind.SLEEP
+    return _unclaimed(run, RunStatus.SLEEPING if is_sleep else RunStatus.PENDING, due_at)
+
+
+def _paused(run: Run) -> Run:
+    return _unclaimed(run, RunStatus.PAUSED, None)
 
 
 def _unclaimed(run: Run, status: RunStatus, available_at: Instant | None) -> Run:
-    return replace(run, status=status, available_at=available_at, worker=None, recoveries=0)
+    """Nobody's, and due no later than its time-out: somebody must then end it."""
+    if run.expires_at is not None and status in PARKED:
+        available_at = run.expires_at if available_at is None else min(available_at, run.expires_at)
+    return replace(run, status=status, available_at=available_at, worker=None, recoveries=0, is_held=False, unmet=0)
 
 
 def _expect(run: Run, status: RunStatus) -> None:

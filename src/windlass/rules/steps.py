@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from windlass.model.commands import FailStep, WaitStep
-from windlass.model.step import Step, StepRecord, StepStatus
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.step import Step, StepKind, StepRecord, StepStatus
 from windlass.model.time import Duration, Instant
 from windlass.rules import retries
+
+COPIED = 0  # the token of steps that come from the run this one tries again: no claim ever had it
 
 
 def fail(command: FailStep, *, now: Instant, jitter: float) -> Step:
@@ -33,7 +38,7 @@ def fail(command: FailStep, *, now: Instant, jitter: float) -> Step:
     )
 
 
-def wait(command: WaitStep, *, now: Instant) -> Step:
+def wait(command: WaitStep, *, now: Instant, child: str | None = None) -> Step:
     """Begin a wait: its due time stands on the step, so neither a crash nor a replay starts it over."""
     return Step(
         namespace=command.namespace,
@@ -48,15 +53,65 @@ def wait(command: WaitStep, *, now: Instant) -> Step:
         input_hash=command.input_hash,
         output=None,
         failure=None,
-        due_at=command.due_at if command.due_at is not None else Instant(now + (command.due_for or 0)),
+        due_at=_due_at(command, now=now),
         started_at=now,
         finished_at=None,
+        awaits=command.awaits if child is None else child,
+        detail=command.detail,
     )
+
+
+def _due_at(command: WaitStep, *, now: Instant) -> Instant | None:
+    if command.due_at is not None:
+        return command.due_at
+    if command.due_for is None and command.kind.is_wait:
+        return None  # until what it waits for comes
+    return Instant(now + (command.due_for or 0))
+
+
+def arrive(step: Step, *, order: int, output: bytes, token: int, now: Instant) -> Step:
+    """What a step waits for has come."""
+    return replace(
+        step, status=StepStatus.COMPLETED, order=order, output=output, token=token, finished_at=now, is_dropped=False
+    )
+
+
+def miss(step: Step, *, order: int, failure: Failure, token: int, now: Instant) -> Step:
+    """What a step waits for will not come any more: for good, and the same at every replay."""
+    return replace(
+        step,
+        status=StepStatus.FAILED,
+        order=order,
+        failure=failure,
+        failures=step.failures + 1,
+        token=token,
+        due_at=None,
+        finished_at=now,
+        is_dropped=False,
+    )
+
+
+def is_late(step: Step, *, now: Instant) -> bool:
+    """Has the time-out of a wait passed?"""
+    return step.due_at is not None and step.due_at <= now
+
+
+def late(step: Step) -> Failure:
+    """How a wait ends that was in vain."""
+    what = f"Event {step.awaits!r} did not come in time." if step.kind is StepKind.EVENT else "It did not end in time."
+    return Failure(kind=FailureKind.TIMEOUT, type="WaitTimeout", message=what, is_final=True, step=step.key)
 
 
 def next_wait(waits: Sequence[Step]) -> Step | None:
     """What wakes a run next, of its open waits and the failed attempts that will be tried again."""
-    return min(waits, key=lambda step: step.due_at or 0, default=None)
+    timed = [step for step in waits if step.due_at is not None]
+    return min(timed, key=lambda step: step.due_at or 0, default=None)
+
+
+def cause_of_parking(waits: Sequence[Step]) -> str:
+    """What the log says about a run that is given back: what it waits for, or that it waits for nothing."""
+    first = next((step for step in waits if step.kind.is_wait), None) or next_wait(waits)
+    return "release" if first is None else first.kind
 
 
 def leaves_nothing_to_do(failed: Sequence[Step]) -> bool:
@@ -82,4 +137,6 @@ def record(step: Step, *, now: Instant) -> StepRecord:
         failure=step.failure,
         due_in=remaining(step.due_at, now=now),
         finished_at=step.finished_at,
+        awaits=step.awaits,
+        is_copied=step.token == COPIED,
     )

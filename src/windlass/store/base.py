@@ -19,6 +19,8 @@ from msgspec import Struct
 from windlass.model.run import WorkerId
 from windlass.model.time import Instant
 from windlass.model.worker import LockKind
+from windlass.store.queries.gates import GateQueries
+from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
 from windlass.store.queries.runs import RunQueries
@@ -63,6 +65,8 @@ class Tx:
         self.keys = KeyQueries(connection)
         self.log = LogQueries(connection)
         self.workers = WorkerQueries(connection)
+        self.inbox = InboxQueries(connection)
+        self.gates = GateQueries(connection)
 
     async def now(self) -> Instant:
         return await self.connection.now()

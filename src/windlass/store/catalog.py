@@ -23,12 +23,17 @@ SQL_FOLDER = Path(__file__).parent / "sql"
 
 RUN = (
     "r.namespace, r.id, r.name, r.version, r.queue, r.priority, r.status, r.available_at, r.token, r.worker, r.poll, "
-    "r.attempts, r.recoveries, r.created_at, r.started_at, r.finished_at"
+    "r.attempts, r.recoveries, r.created_at, r.started_at, r.finished_at, r.expires_at, r.held, r.parent, "
+    "r.parent_step, r.unmet, r.starts_at, r.retry_of"
 )
 STEP = (
     "s.namespace, s.run_id, s.step_key, s.attempt, s.kind, s.status, s.step_order, s.token, s.failures, s.input_hash, "
-    "s.output, s.failure, s.due_at, s.started_at, s.finished_at"
+    "s.output, s.failure, s.due_at, s.started_at, s.finished_at, s.awaits, s.detail, s.dropped"
 )
+MESSAGE = (
+    "m.namespace, m.run_id, m.seq, m.kind, m.name, m.id, m.payload, m.payload_hash, m.sent_at, m.taken_by"
+)
+GATE = "g.namespace, g.kind, g.name, g.is_paused, g.paused_by, g.note, g.paused_at"
 # The lanes in use among those served: from each priority hop to the next lower one along the claim index.
 LANES = """lanes (queue, name, version, claim_for, priority) as (
     select s.value ->> 0, s.value ->> 1, s.value ->> 2, cast(s.value ->> 3 as bigint),
@@ -129,6 +134,8 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
             return "for no key update of r" if is_postgres else ""
         case "greatest":
             return "greatest" if is_postgres else "max"
+        case "least":
+            return "least" if is_postgres else "min"
         case "rows" if argument:
             return _rows(*re.split(r"[.:]", argument), is_postgres=is_postgres)
         case "elements" if argument:  # from {elements:served}: a row per element of a JSON array, its column is `value`
@@ -139,6 +146,12 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
             return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), LANES)
         case "step":
             return STEP
+        case "message":
+            return MESSAGE
+        case "gate":
+            return GATE
+        case "for_share":
+            return "for share of g" if is_postgres else ""
     raise ValueError(f"there is no fragment {{{word}}}")
 
 

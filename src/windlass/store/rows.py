@@ -11,7 +11,9 @@ import msgspec
 from windlass.errors import StoreRefused
 from windlass.model.commands import Outcome
 from windlass.model.failure import Failure
-from windlass.model.run import LogEntry, Run, RunStatus, RunView
+from windlass.model.gate import Gate, GateKind
+from windlass.model.message import Message, MessageKind
+from windlass.model.run import Deed, LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.worker import LockKind, Served, Worker
 
@@ -36,9 +38,11 @@ class Known(dict[str, Member]):
 
 
 RUN_STATUS, STEP_STATUS, STEP_KIND, LOCK_KIND = Known(RunStatus), Known(StepStatus), Known(StepKind), Known(LockKind)
+MESSAGE_KIND, GATE_KIND = Known(MessageKind), Known(GateKind)
 
-RUN_COLUMNS = 16  # the fragment {run}, in the order of Run's fields
+RUN_COLUMNS = 23  # the fragment {run}, in the order of Run's fields
 
+_deeds = msgspec.json.Decoder(Deed)
 _failures = msgspec.json.Decoder(Failure)
 _served = msgspec.json.Decoder(tuple[Served, ...])
 _encoder = msgspec.json.Encoder()
@@ -81,6 +85,13 @@ def run_from_row(row: Row) -> Run:
         created_at=row[13],
         started_at=row[14],
         finished_at=row[15],
+        expires_at=row[16],
+        is_held=bool(row[17]),
+        parent=row[18],
+        parent_step=row[19],
+        unmet=row[20],
+        starts_at=row[21],
+        retry_of=row[22],
     )
 
 
@@ -112,7 +123,46 @@ def step_from_row(row: Row) -> Step:
         due_at=row[12],
         started_at=row[13],
         finished_at=row[14],
+        awaits=row[15],
+        detail=row[16],
+        is_dropped=bool(row[17]),
     )
+
+
+def message_from_row(row: Row) -> Message:
+    return Message(
+        namespace=row[0],
+        run_id=row[1],
+        seq=row[2],
+        kind=MESSAGE_KIND[row[3]],
+        name=row[4],
+        id=row[5],
+        payload=row[6],
+        payload_hash=row[7],
+        sent_at=row[8],
+        taken_by=row[9],
+    )
+
+
+def gate_from_row(row: Row) -> Gate:
+    return Gate(
+        namespace=row[0],
+        kind=GATE_KIND[row[1]],
+        name=row[2],
+        is_paused=bool(row[3]),
+        paused_by=row[4],
+        note=row[5],
+        paused_at=row[6],
+    )
+
+
+def deed_to_bytes(deed: Deed) -> bytes | None:
+    """Who did it and why, for the log; nothing if nothing is known."""
+    return None if deed == Deed() else _encoder.encode(deed)
+
+
+def deed_from_bytes(data: bytes | None) -> Deed:
+    return Deed() if data is None else _decoded(_deeds, data)
 
 
 def log_entry_from_row(row: Row) -> LogEntry:

@@ -13,10 +13,12 @@ from windlass.model.commands import (
     Claim,
     ClaimedRun,
     ClaimRuns,
+    ClaimState,
     CompleteStep,
     FinishRun,
     Heartbeat,
     HoldRun,
+    LookAtClaims,
     Probed,
     ProbeWorkers,
     RegisterWorker,
@@ -52,6 +54,12 @@ class JournalledWork:
 
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         return await self._work.register_worker(command)
+
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
+        await self._work.listen(namespace, worker, wait_for)
+
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        return await self._work.look_at_claims(command)
 
     async def heartbeat(self, command: Heartbeat) -> None:
         await self._work.heartbeat(command)

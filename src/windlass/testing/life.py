@@ -17,7 +17,7 @@ from windlass.app import App
 from windlass.assembly import Opened
 from windlass.client.handle import Handle
 from windlass.errors import Rejected
-from windlass.model.commands import ClaimedRun, ClaimRuns
+from windlass.model.commands import ClaimedRun, ClaimRuns, ResumeRun
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
@@ -95,7 +95,7 @@ class Life:
     async def resume_all(self) -> None:
         for run in await self.open_runs():
             if run.status is RunStatus.PAUSED:
-                await self._opened.runs.resume_run(run.namespace, run.id)
+                await self._opened.control.resume_run(ResumeRun(namespace=run.namespace, run_id=run.id))
                 await self.settle()  # one after the other, so that the story is the same each time
 
     async def open_runs(self) -> list[Run]:

@@ -100,6 +100,21 @@ class RunContext(Context):
         call.due_at = instant
         return self._execution.ask(call)
 
+    def run(self, child: Callable[..., Any], /, *args: Any, **options: Any) -> Coroutine[object, None, Any]:  # type: ignore[override]
+        raise NotImplementedError
+
+    def start(self, child: Callable[..., Any], /, *args: Any, **options: Any) -> Coroutine[object, None, Any]:  # type: ignore[override]
+        raise NotImplementedError
+
+    def receive(self, event: Any, /, *, timeout: Any = None, default: Any = None) -> Coroutine[object, None, Any]:
+        raise NotImplementedError
+
+    def approval(self, title: str, /, *, data: Any = None, timeout: Any = None) -> Coroutine[object, None, Any]:
+        raise NotImplementedError
+
+    def race(self, **awaitables: Any) -> Coroutine[object, None, tuple[str, Any]]:
+        raise NotImplementedError
+
     def _step_call(self, fn: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Call:
         execution = self._execution
         name = None

@@ -47,6 +47,16 @@ class RunReads:
         rows = await self._connection.all("endings_of_runs", namespace=namespace, ids=ids)
         return {row[0]: Ending(status=RUN_STATUS[row[1]], token=row[2], result_hash=row[3]) for row in rows}
 
+    async def children(self, namespace: str, *, parent: RunId) -> dict[str, RunId]:
+        """The runs that a run has started, by the step that did."""
+        rows = await self._connection.all("children_of_run", namespace=namespace, parent=parent)
+        return {row[1]: row[0] for row in rows}
+
+    async def standings(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, tuple[RunStatus, int, bool]]:
+        """Status, token and whether a person wants it paused, of each run that exists."""
+        rows = await self._connection.all("standings_of_runs", namespace=namespace, ids=ids)
+        return {row[0]: (RUN_STATUS[row[1]], row[2], bool(row[3])) for row in rows}
+
     async def outcomes(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Outcome]:
         """Where runs stand, with their result or failure if they have one. Unknown ids are missing."""
         rows = await self._connection.all("outcomes_of_runs", namespace=namespace, ids=ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -33,6 +33,11 @@ class NewRun(Struct, frozen=True, kw_only=True):
     worker: WorkerId | None = None
     poll: int = 0
     claim_for: Duration = Duration(0)
+    timeout_for: Duration | None = None
+    parent: RunId | None = None
+    parent_step: str | None = None
+    follows_parent: int = 0
+    retry_of: RunId | None = None
 
 
 class ClaimedRow(Struct, frozen=True, kw_only=True):
@@ -92,6 +97,12 @@ class RunQueries(RunReads):
         row = await self._connection.first("lock_run", namespace=namespace, id=id)
         return None if row is None else run_from_row(row)
 
+    async def lock_all(self, namespace: str, ids: Iterable[RunId]) -> dict[RunId, Run]:
+        """Load runs and keep every other writer away. Locked in the order of ids, whatever order they come in."""
+        wanted = sorted(set(ids))
+        rows = await self._connection.all("lock_runs", namespace=namespace, ids=wanted) if wanted else ()
+        return {row[1]: run_from_row(row) for row in rows}
+
     async def lock_held_by(self, namespace: str, worker: WorkerId) -> list[Run]:
         """Load what a worker holds, in the order of ids, and keep every other writer away."""
         return [
@@ -116,6 +127,8 @@ class RunQueries(RunReads):
             recoveries=run.recoveries,
             started_at=run.started_at,
             finished_at=run.finished_at,
+            held=int(run.is_held),
+            unmet=run.unmet,
         )
         return changed == 1
 

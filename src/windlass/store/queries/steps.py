@@ -35,6 +35,15 @@ class SettledRow(Struct, frozen=True, kw_only=True):
     due_at: Instant | None
     started_at: Instant | None
     finished_at: Instant | None
+    awaits: str | None
+    detail: bytes | None
+    dropped: int
+
+
+class DroppedWait(Struct, frozen=True):
+    namespace: str
+    run_id: RunId
+    key: str
 
 
 class StepQueries:
@@ -69,6 +78,20 @@ class StepQueries:
     async def settle(self, rows: Sequence[Step]) -> None:
         """Write failed attempts and waits of a run this transaction has locked. What is over stays as it is."""
         await self._connection.batch("settle_steps", [_encoded(row) for row in rows])
+
+    async def drop(self, namespace: str, run_id: RunId, keys: Sequence[str]) -> None:
+        """Note that the code has given up these waits: what they are for wakes nobody."""
+        await self._connection.batch("drop_waits", [DroppedWait(namespace, run_id, key) for key in keys])
+
+    async def awaited(self, namespace: str, *, run_id: RunId, children: Sequence[RunId]) -> set[RunId]:
+        """Those of the children that this run waits for."""
+        rows = await self._connection.all("awaited_children", namespace=namespace, run_id=run_id, ids=children)
+        return {row[0] for row in rows}
+
+    async def awaits_event(self, namespace: str, *, run_id: RunId, event: str) -> bool:
+        """Does a run wait for an event of this name?"""
+        row = await self._connection.first("awaiting_event", namespace=namespace, run_id=run_id, event=event)
+        return row is not None
 
     async def open_waits(self, namespace: str, run_id: RunId) -> list[Step]:
         """The waits of a run, and its failed attempts that will be tried again."""
@@ -108,4 +131,7 @@ def _encoded(step: Step) -> SettledRow:
         due_at=step.due_at,
         started_at=step.started_at,
         finished_at=step.finished_at,
+        awaits=step.awaits,
+        detail=step.detail,
+        dropped=int(step.is_dropped),
     )

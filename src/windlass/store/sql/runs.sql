@@ -1,14 +1,18 @@
 -- name: create_runs
 -- Insert runs that are pending, or already claimed by the worker named (local dispatch). An id that exists is a repeat.
+-- A time-out counts from when the run is due for the first time, and caps the end of a claim.
 insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
-                  attempts, created_at, started_at)
+                  attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent, retry_of)
 values (:namespace, :id, :name, :version, :queue, :priority,
         case when :worker is null then 'pending' else 'running' end,
-        case when :worker is null then coalesce(:at, {now} + coalesce(:delay_for, 0)) else {now} + :claim_for end,
+        case when :worker is null then coalesce(:at, {now} + coalesce(:delay_for, 0))
+             else {now} + min(:claim_for, coalesce(:timeout_for, :claim_for)) end,
         case when :worker is null then 0 else 1 end, :worker, :poll,
         case when :worker is null then 0 else 1 end, {now},
-        case when :worker is null then null else {now} end)
-on conflict (namespace, id) do nothing;
+        case when :worker is null then null else {now} end,
+        coalesce(:at, {now} + coalesce(:delay_for, 0)) + :timeout_for,
+        coalesce(:at, {now} + :delay_for), :parent, :parent_step, :follows_parent, :retry_of)
+on conflict do nothing;
 insert into payloads (namespace, run_id, start_key, input)
 values (:namespace, :id, :start_key, :input);
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
@@ -22,9 +26,11 @@ values (:namespace, 'run', :id, null,
 -- each: id, was, available_at, token, attempts, recoveries, started_at
 with recursive {lanes}
 select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
-       {now} + l.claim_for as available_at, r.token + 1 as token, :worker as worker, :poll as poll,
+       min({now} + l.claim_for, coalesce(max(r.expires_at, {now}), {now} + l.claim_for)) as available_at,
+       r.token + 1 as token, :worker as worker, :poll as poll,
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
+       r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of,
        r.status as was, r.available_at as due_at, p.input, p.start_key
   from lanes l
  cross join runs r on r.rowid in (
@@ -38,7 +44,7 @@ select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as s
  limit :limit;
 update runs
    set status = 'running', available_at = :available_at, token = :token, worker = :worker, poll = :poll,
-       attempts = :attempts, recoveries = :recoveries, started_at = :started_at
+       attempts = :attempts, recoveries = :recoveries, started_at = :started_at, unmet = 0
  where namespace = :namespace and id = :id;
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 values (:namespace, 'run', :id, :was, 'running', case when :was = 'running' then 'recover' else 'claim' end, {now});
@@ -66,6 +72,10 @@ select min(earliest.available_at)
           from lanes l
          where l.priority is not null) as earliest;
 
+-- name: lock_runs
+-- Runs by their ids, locked in the order of ids until this transaction ends.
+select {run} from {rows:runs.id:ids} order by r.id || '' {for_update};
+
 -- name: load_run
 -- One run as it stands.
 select {run} from runs r where r.namespace = :namespace and r.id = :id;
@@ -83,19 +93,21 @@ select {run} from runs r where r.namespace = :namespace and r.worker = :worker o
 -- Move a run from the state it was decided on: another token or status means someone was faster.
 update runs
    set status = :status, available_at = :available_at, token = :token, worker = :worker, poll = :poll,
-       attempts = :attempts, recoveries = :recoveries, started_at = :started_at, finished_at = :finished_at
+       attempts = :attempts, recoveries = :recoveries, started_at = :started_at, finished_at = :finished_at,
+       held = :held, unmet = :unmet
  where namespace = :namespace and id = :id and token = :was_token and status = :was_status;
 
 -- name: renew_claim
--- Move the end of the holder's claim forward, never back.
+-- Move the end of the holder's claim forward, never back and never behind the time-out of the run.
 update runs
-   set available_at = {greatest}(available_at, {now} + :visibility_for)
+   set available_at = {greatest}(available_at, {least}({now} + :visibility_for, coalesce(expires_at, {now} + :visibility_for)))
  where namespace = :namespace and id = :id and token = :token and status = 'running';
 
 -- name: finish_runs
 -- End runs held under the token given. A terminal run keeps its token, so that a repeat is recognised.
 update runs
-   set status = :status, available_at = null, worker = null, finished_at = {now}, result_hash = :result_hash
+   set status = :status, available_at = null, worker = null, finished_at = {now}, result_hash = :result_hash,
+       held = 0, unmet = 0
  where namespace = :namespace and id = :run_id and token = :token and status = 'running';
 update payloads set output = :output, failure = :failure where namespace = :namespace and run_id = :run_id;
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
@@ -104,6 +116,14 @@ values (:namespace, 'run', :run_id, 'running', :status, 'finish', {now});
 -- name: endings_of_runs
 -- How runs ended and under which token: tells a repeat from a lost claim.
 select r.id, r.status, r.token, r.result_hash from {rows:runs.id:ids};
+
+-- name: children_of_run
+-- The runs that a run has started, each with the step that did.
+select r.id, r.parent_step from runs r where r.namespace = :namespace and r.parent = :parent;
+
+-- name: standings_of_runs
+-- Whether claims still hold, and whether a person wants their runs paused.
+select r.id, r.status, r.token, r.held from {rows:runs.id:ids};
 
 -- name: outcomes_of_runs
 -- Where runs stand, with the result of those that have one.

@@ -22,7 +22,7 @@ on conflict (namespace, run_id, step_key, attempt) do update
        started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting');
 update runs
-   set available_at = max(available_at, {now} + :renew_for)
+   set available_at = max(available_at, min({now} + :renew_for, coalesce(expires_at, {now} + :renew_for)))
  where :renew_for is not null and namespace = :namespace and id = :run_id and token = :token and status = 'running';
 
 -- name: matching_step
@@ -34,17 +34,37 @@ select s.finished_at from steps s
 -- name: settle_steps
 -- Write failed attempts and waits of a run this transaction has locked. What is over stays as it is.
 insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
-                   output, failure, due_at, started_at, finished_at)
+                   output, failure, due_at, started_at, finished_at, awaits, detail, dropped)
 values (:namespace, :run_id, :key, :attempt, :kind, :status, :order, :token, :failures, :input_hash,
-        :output, :failure, :due_at, :started_at, :finished_at)
+        :output, :failure, :due_at, :started_at, :finished_at, :awaits, :detail, :dropped)
 on conflict (namespace, run_id, step_key, attempt) do update
    set status = excluded.status, step_order = excluded.step_order, token = excluded.token,
        failures = excluded.failures, input_hash = excluded.input_hash, output = excluded.output,
-       failure = excluded.failure,
+       failure = excluded.failure, dropped = excluded.dropped, awaits = coalesce(steps.awaits, excluded.awaits),
        due_at = case when excluded.status = 'waiting' then coalesce(steps.due_at, excluded.due_at)
                      else excluded.due_at end,
        started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting');
+
+-- name: drop_waits
+-- Note that the code has given up these waits.
+update steps set dropped = 1
+ where namespace = :namespace and run_id = :run_id and status = 'waiting'
+   and step_key = :key;
+
+-- name: awaited_children
+-- Those of these runs that a run waits for: one probe each.
+select s.awaits
+  from json_each(:ids) as i
+ cross join steps s on s.namespace = :namespace and s.run_id = :run_id and s.kind = 'child' and s.awaits = i.value
+                   and s.status = 'waiting' and s.dropped = 0;
+
+-- name: awaiting_event
+-- Whether a run waits for an event of this name.
+select 1 from steps s
+ where s.namespace = :namespace and s.run_id = :run_id and s.kind = 'event' and s.awaits = :event
+   and s.status = 'waiting' and s.dropped = 0
+ limit 1;
 
 -- name: open_waits
 -- What a run waits for: its waits, and its failed attempts that will be tried again.

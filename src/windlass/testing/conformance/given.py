@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
-from windlass.model.commands import BeginStep, Claim, ClaimRuns, CompleteStep, FinishRun, HoldRun, StartRun
+from windlass.model.commands import BeginStep, Claim, ClaimRuns, CompleteStep, FinishRun, HoldRun, ResumeRun, StartRun
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import LogEntry, Run, RunId, RunStatus, RunView, WorkerId
 from windlass.model.step import Step, StepKind, StepStatus
@@ -40,6 +40,10 @@ _engines = itertools.count()
 
 def run_id(number: int) -> RunId:
     return RunId(f"run_{number:026}")
+
+
+def resuming(id: RunId) -> ResumeRun:
+    return ResumeRun(namespace=NAMESPACE, run_id=id)
 
 
 def new_run(number: int = 1, **fields: Any) -> NewRun:

@@ -24,6 +24,7 @@ from windlass.testing.conformance.given import (
     holding,
     log,
     new_run,
+    resuming,
     run_id,
     start,
 )
@@ -102,7 +103,7 @@ class LogConformance:
         await engine.work.release_run(held(run))
         run = await claim_one(engine, 4)
         await engine.work.hold_run(holding(run))
-        await engine.runs.resume_run(NAMESPACE, id)
+        await engine.control.resume_run(resuming(id))
         clock.advance(SECOND)
         run = await claim_one(engine, 5)
         await engine.work.finish_run(finished(run))

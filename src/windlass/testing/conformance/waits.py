@@ -35,6 +35,7 @@ from windlass.testing.conformance.given import (
     next_due,
     open_waits,
     poll,
+    resuming,
     run_id,
     running_run,
     settle,
@@ -253,13 +254,13 @@ class WaitConformance:
         outcome = await engine.runs.wait_for_result(NAMESPACE, run.id, Duration(0))
         assert (outcome.status, outcome.failure) == (RunStatus.PAUSED, FAILURE)
         clock.advance(MINUTE)
-        resumed = await engine.runs.resume_run(NAMESPACE, run.id)
+        resumed = await engine.control.resume_run(resuming(run.id))
         assert (resumed.run.status, resumed.run.available_at) == (RunStatus.SLEEPING, slept_from + HOUR)
         assert resumed.failure is None
         with pytest.raises(WrongState):
-            await engine.runs.resume_run(NAMESPACE, run.id)
+            await engine.control.resume_run(resuming(run.id))
         with pytest.raises(NotFound):
-            await engine.runs.resume_run(NAMESPACE, run_id(9))
+            await engine.control.resume_run(resuming(run_id(9)))
 
 
 async def give_up(engine: Engine, run: Run, how: str) -> None:

@@ -11,25 +11,32 @@ with given as materialized (
       from (select {now} as now) as t
      cross join unnest(:namespace::text[], :id::text[], :name::text[], :version::text[], :queue::text[],
                        :priority::bigint[], :at::bigint[], :delay_for::bigint[], :worker::text[], :poll::bigint[],
-                       :claim_for::bigint[], :start_key::text[], :input::bytea[])
-           as i (namespace, id, name, version, queue, priority, at, delay_for, worker, poll, claim_for, start_key, input)
+                       :claim_for::bigint[], :start_key::text[], :input::bytea[], :timeout_for::bigint[],
+                       :parent::text[], :parent_step::text[], :follows_parent::bigint[], :retry_of::text[])
+           as i (namespace, id, name, version, queue, priority, at, delay_for, worker, poll, claim_for, start_key, input,
+                 timeout_for, parent, parent_step, follows_parent, retry_of)
 ),
 created as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
-                      attempts, created_at, started_at)
+                      attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent,
+                      retry_of)
     select namespace, id, name, version, queue, priority,
            case when worker is null then 'pending' else 'running' end,
-           case when worker is null then coalesce(at, now + coalesce(delay_for, 0)) else now + claim_for end,
+           case when worker is null then coalesce(at, now + coalesce(delay_for, 0))
+                else now + least(claim_for, timeout_for) end,
            case when worker is null then 0 else 1 end, worker, poll,
            case when worker is null then 0 else 1 end, now,
-           case when worker is null then null else now end
+           case when worker is null then null else now end,
+           coalesce(at, now + coalesce(delay_for, 0)) + timeout_for, coalesce(at, now + delay_for),
+           parent, parent_step, follows_parent, retry_of
       from given
-    on conflict (namespace, id) do nothing
+    on conflict do nothing
     returning namespace, id, status, created_at
 ),
 stored as (
     insert into payloads (namespace, run_id, start_key, input)
     select namespace, id, start_key, input from given
+     where (parent is null and retry_of is null) or id in (select c.id from created c)
     on conflict (namespace, run_id) do nothing
 ),
 noted as (
@@ -71,10 +78,12 @@ picked as materialized (
 ),
 claimed as materialized (
     select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
-           (select now from t) + r.claim_for as available_at, r.token + 1 as token,
+           least((select now from t) + r.claim_for, greatest(r.expires_at, (select now from t)
+                 + case when r.expires_at is null then r.claim_for else 0 end)) as available_at, r.token + 1 as token,
            :worker::text as worker, :poll::bigint as poll, r.attempts + 1 as attempts,
            r.recoveries + case when r.status = 'running' then 1 else 0 end as recoveries,
            r.created_at, coalesce(r.started_at, (select now from t)) as started_at, r.finished_at,
+           r.expires_at, r.held, r.parent, r.parent_step, 0::bigint as unmet, r.starts_at, r.retry_of,
            r.status as was, r.available_at as due_at
       from picked r
 ),
@@ -87,7 +96,7 @@ written as (
     on conflict (namespace, id) do update
        set status = excluded.status, available_at = excluded.available_at, token = excluded.token,
            worker = excluded.worker, poll = excluded.poll, attempts = excluded.attempts,
-           recoveries = excluded.recoveries, started_at = excluded.started_at
+           recoveries = excluded.recoveries, started_at = excluded.started_at, unmet = 0
 ),
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
@@ -118,7 +127,7 @@ written as (
     select h.namespace, h.run_id, '', '', '', 0, h.status, 0, h.at, h.result_hash from held h
     on conflict (namespace, id) do update
        set status = excluded.status, available_at = null, worker = null, finished_at = excluded.finished_at,
-           result_hash = excluded.result_hash
+           result_hash = excluded.result_hash, held = 0, unmet = 0
 ),
 stored as (
     insert into payloads (namespace, run_id, input, output, failure)

@@ -46,7 +46,8 @@ renewed as (
                         where s.namespace = h.namespace and s.run_id = h.run_id and s.step_key = h.key
                           and s.attempt = h.attempt and s.status not in ('running', 'waiting'))
      group by h.namespace, h.run_id
-    on conflict (namespace, id) do update set available_at = greatest(runs.available_at, excluded.available_at)
+    on conflict (namespace, id) do update
+       set available_at = greatest(runs.available_at, least(excluded.available_at, runs.expires_at))
 )
 insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
                    output, started_at, finished_at)
@@ -59,3 +60,13 @@ on conflict (namespace, run_id, step_key, attempt) do update
        started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting')
 returning namespace, run_id, step_key, attempt, token, finished_at;
+
+-- name: awaited_children
+-- Differs: an array in, and a lateral that stays one probe per element whatever the statistics say.
+select x.awaits
+  from unnest(:ids::text[]) as i (value)
+ cross join lateral (
+       select s.awaits from steps s
+        where s.namespace = :namespace and s.run_id = :run_id and s.kind = 'child' and s.awaits = i.value
+          and s.status = 'waiting' and s.dropped = 0
+       offset 0) x;

@@ -1,0 +1,22 @@
+"""What was declared as an event: a name, and the type of what is sent under it."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Event(Generic[T]):
+    """Something that can be sent to a run: `replied = app.event("replied", str)`.
+
+    Sent with `handle.send(replied, "yes")`, received with `await ctx.receive(replied)`.
+    """
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, type: Any) -> None:
+        self.name, self.type = name, type
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r}, {getattr(self.type, '__name__', self.type)})"

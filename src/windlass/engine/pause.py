@@ -1,0 +1,7 @@
+"""TODO."""
+
+from typing import Any
+
+
+async def pause_run(parts: Any, command: Any) -> Any:
+    raise NotImplementedError

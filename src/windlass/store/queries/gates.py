@@ -1,0 +1,53 @@
+"""What is paused as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from windlass.model.gate import Gate, GateKind
+from windlass.store.rows import gate_from_row
+
+if TYPE_CHECKING:
+    from windlass.store.base import Connection
+
+
+class NewGate(Struct, frozen=True, order=True):
+    namespace: str
+    kind: GateKind
+    name: str
+
+
+class GateQueries:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def enter(self, gates: Iterable[NewGate]) -> None:
+        """Make sure that these exist."""
+        await self._connection.batch("enter_gates", sorted(set(gates)))
+
+    async def set(self, gate: Gate) -> None:
+        await self._connection.run(
+            "set_gate",
+            namespace=gate.namespace,
+            kind=gate.kind,
+            name=gate.name,
+            is_paused=int(gate.is_paused),
+            paused_by=gate.paused_by,
+            note=gate.note,
+        )
+
+    async def load(self, namespace: str, *, kind: GateKind, name: str) -> Gate | None:
+        row = await self._connection.first("load_gate", namespace=namespace, kind=kind, name=name)
+        return None if row is None else gate_from_row(row)
+
+    async def closed(self, namespace: str) -> list[Gate]:
+        """What is paused now."""
+        return [gate_from_row(row) for row in await self._connection.all("closed_gates", namespace=namespace)]
+
+    async def share(self, namespace: str) -> list[Gate]:
+        """What is paused; and what is not stays so until this transaction ends."""
+        gates = [gate_from_row(row) for row in await self._connection.all("share_gates", namespace=namespace)]
+        return [gate for gate in gates if gate.is_paused]

@@ -95,10 +95,11 @@ class AmbiguousStep(Rejected):
 
     code = "ambiguous_step"
 
-    def __init__(self, step: str) -> None:
+    def __init__(self, step: str, *, verb: str = "step") -> None:
+        what = "Step" if verb == "step" else "Workflow"
         super().__init__(
-            f"Step {step!r} is called from two concurrent branches, so its order is not repeatable. "
-            f"Give each a key: ctx.step({step}, x, key=x.id)."
+            f"{what} {step!r} is called from two concurrent branches, so its order is not repeatable. "
+            f"Give each a key: ctx.{verb}({step}, x, key=x.id)."
         )
         self.step = step
 

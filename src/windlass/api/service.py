@@ -174,7 +174,7 @@ class Work(Workers, Protocol):
         ...
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
-        """What became of these claims: lost, or held by a person. What is not answered for is as it was."""
+        """What became of these claims: lost, held by a person, or something has come that their runs wait for."""
         ...
 
 

@@ -1,7 +1,142 @@
-"""TODO."""
+"""End a run before its time, together with the children that follow it.
 
-from typing import Any
+One transaction: the whole tree is locked before the first write, with the parent of its root, which may be waiting.
+What is cancelled keeps its token, so whoever executes it learns at its next write, or by a hint, that it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from windlass.engine.family import wake_parents
+from windlass.engine.parts import Parts
+from windlass.engine.send import tell_of_news
+from windlass.errors import NotFound
+from windlass.model.commands import Cancelled, CancelRun
+from windlass.model.run import CANCELLED_BY, Deed, Run, RunId, RunStatus
+from windlass.notify.local import ended_topic, run_topic, worker_topic
+from windlass.rules import runs as rules
+from windlass.store.base import Tx
+from windlass.store.queries.log import NewLogEntry
+from windlass.store.rows import deed_to_bytes
 
 
-async def cancel_run(parts: Any, command: Any) -> Any:
-    raise NotImplementedError
+class Tree(Struct, frozen=True, kw_only=True):
+    """A run with the children that follow it, at every depth; all of them locked."""
+
+    root: Run
+    children: tuple[Run, ...] = ()  # that are not over, in the order of ids
+    parent: Run | None = None  # of the root
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """What was cancelled, as it stood before, and whom that concerns."""
+
+    runs: tuple[Run, ...] = ()
+    woken: tuple[Run, ...] = ()
+
+
+async def cancel_run(parts: Parts, command: CancelRun) -> Cancelled:
+    first: tuple[Cancelled, Ended] | None = None  # what a try decided whose answer may be lost
+
+    async def cancel(tx: Tx) -> tuple[Cancelled, Ended]:
+        nonlocal first
+        tree = await lock_tree(tx, command.namespace, command.run_id)
+        status = tree.root.status
+        if status.is_terminal:
+            if first is not None and status is RunStatus.CANCELLED:
+                return first
+            return Cancelled(status=status, is_done=False), Ended()
+        ended = await cancel_tree(tx, tree, cause=CANCELLED_BY, deed=Deed(by=command.by, note=command.note))
+        children = tuple(child.id for child in tree.children)
+        first = Cancelled(status=RunStatus.CANCELLED, is_done=True, children=children), ended
+        return first
+
+    cancelled, ended = await parts.run_tx("cancel_run", cancel)
+    tell_of_end(parts, ended)
+    return cancelled
+
+
+async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
+    """Lock a run and whatever is cancelled with it. Raises NotFound.
+
+    A child may be created until its parent is locked, so the tree is looked at again behind the locks, until nothing in
+    it is new. A child that is over, or that was started to outlive its parent, is where the tree ends.
+    """
+    seen = await tx.runs.load(namespace, id=run_id)
+    if seen is None:
+        raise NotFound("Run", run_id)
+    if seen.status.is_terminal:
+        return Tree(root=seen)  # for ever, and nothing is done about it
+    wanted = {run_id} if seen.parent is None else {run_id, seen.parent}
+    locked: dict[RunId, Run] = {}
+    members = await _following(tx, namespace, run_id)
+    while missing := (wanted | members) - locked.keys():
+        found = await tx.runs.lock_all(namespace, ids=missing)
+        if not found:
+            break
+        locked.update(found)
+        members = await _following(tx, namespace, run_id)
+    children = tuple(locked[id] for id in sorted(members) if id in locked)
+    return Tree(root=locked[run_id], children=children, parent=None if seen.parent is None else locked.get(seen.parent))
+
+
+async def _following(tx: Tx, namespace: str, root: RunId) -> set[RunId]:
+    members: set[RunId] = set()
+    level: set[RunId] = {root}
+    while level:
+        level = await tx.children.following(namespace, parents=sorted(level)) - members
+        members |= level
+    return members
+
+
+async def cancel_tree(tx: Tx, tree: Tree, *, cause: str, deed: Deed) -> Ended:
+    """End every run of a tree whose root is not over, and let the parent that waits for the root go on."""
+    now, root = await tx.now(), tree.root
+    runs = (root, *tree.children)
+    for run in runs:
+        if run.status is RunStatus.PAUSED:  # why it was held is no reason for its end
+            await tx.runs.set_failure(run.namespace, id=run.id, failure=None)
+    await tx.children.end([rules.cancel(run, now=now) for run in runs])
+    await tx.log.append(
+        [
+            _noted(root, cause, deed),
+            *(_noted(child, CANCELLED_BY, Deed(by=deed.by, run=child.parent)) for child in tree.children),
+        ]
+    )
+    if tree.parent is None:
+        return Ended(runs=runs)
+    ended = [(root.id, tree.parent.id, RunStatus.CANCELLED)]
+    return Ended(runs=runs, woken=tuple(await wake_parents(tx, ended, {tree.parent.id: tree.parent}, now=now)))
+
+
+def _noted(run: Run, cause: str, deed: Deed) -> NewLogEntry:
+    rules.check_transition(run.status, RunStatus.CANCELLED)
+    return NewLogEntry(
+        namespace=run.namespace,
+        subject_kind="run",
+        subject_id=run.id,
+        from_status=run.status,
+        to_status=RunStatus.CANCELLED,
+        cause=cause,
+        data=deed_to_bytes(deed),
+    )
+
+
+def tell_of_end(parts: Parts, ended: Ended) -> None:
+    """After the commit: those who wait for these runs, those who execute them, and the parent that goes on."""
+    for run in ended.runs:
+        parts.hub.publish_here(run_topic(run.namespace, run.id))
+    for namespace in {run.namespace for run in ended.runs}:
+        parts.hub.publish_elsewhere(ended_topic(namespace))
+    for namespace, worker in holders(ended.runs):
+        parts.hub.publish(worker_topic(namespace, worker))
+    for parent in ended.woken:
+        tell_of_news(parts, parent)
+
+
+def holders(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """The workers that execute these, each once."""
+    return sorted({(run.namespace, run.worker) for run in runs if run.worker is not None})

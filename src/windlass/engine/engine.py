@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from windlass.engine import claim, death, explain, park, release, start
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
@@ -45,7 +47,7 @@ from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Worker
-from windlass.notify.local import Hub, worker_topic
+from windlass.notify.local import Hub, Subscription, worker_topic
 from windlass.runtime import Clock, Ids, Rng
 from windlass.store.base import Store, Tx
 
@@ -127,14 +129,7 @@ class EngineRuns:
         return _found(await self._read("find_run", find), "run with key", key)
 
     async def list_runs(self, query: ListRuns) -> RunPage:
-        more = ListRuns(
-            namespace=query.namespace,
-            status=query.status,
-            name=query.name,
-            queue=query.queue,
-            before=query.before,
-            limit=query.limit + 1,
-        )
+        more = replace(query, limit=query.limit + 1)
         found = await self._read("list_runs", lambda tx: tx.runs.list(more))
         runs = tuple(found[: query.limit])
         return RunPage(runs=runs, next=runs[-1].id if len(found) > query.limit else None)
@@ -164,6 +159,7 @@ class EngineWorkers:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._listening: dict[WorkerId, Subscription] = {}
 
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         return await death.register_worker(self._parts, command)
@@ -173,14 +169,22 @@ class EngineWorkers:
             raise NotFound("worker", command.id)
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
+        subscription = self._listening.pop(id, None)
+        if subscription is not None:
+            subscription.close()
         await death.deregister_worker(self._parts, namespace, id)
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await death.probe_workers(self._parts, command)
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
-        with self._parts.hub.subscribe(worker_topic(namespace, worker)) as subscription:
-            await subscription.wait(self._parts.clock, wait_for)
+        # Open from the first time on: what is told while the worker looks makes the next call return at once.
+        subscription = self._listening.get(worker)
+        if subscription is None:
+            subscription = self._listening[worker] = self._parts.hub.subscribe(worker_topic(namespace, worker))
+            subscription.open()
+        await subscription.wait(self._parts.clock, wait_for)
+        subscription.clear()
 
 
 class EngineWork(EngineWorkers):

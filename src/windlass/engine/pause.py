@@ -1,7 +1,29 @@
-"""TODO."""
+"""Hold a run until it is resumed. What of it is at work comes to its end first."""
 
-from typing import Any
+from __future__ import annotations
+
+from windlass.engine.parts import Parts
+from windlass.engine.release import save_run
+from windlass.engine.send import lock_existing
+from windlass.model.commands import PauseRun
+from windlass.model.run import PAUSED_BY, Deed, Run, RunStatus
+from windlass.notify.local import ended_topic, run_topic, worker_topic
+from windlass.rules import runs as rules
+from windlass.store.base import Tx
 
 
-async def pause_run(parts: Any, command: Any) -> Any:
-    raise NotImplementedError
+async def pause_run(parts: Parts, command: PauseRun) -> RunStatus:
+    async def pause(tx: Tx) -> Run:
+        run = await lock_existing(tx, command.namespace, command.run_id)
+        paused = rules.pause(run)
+        if paused == run:
+            return run  # asked for before, by whomever
+        return await save_run(tx, paused, was=run, cause=PAUSED_BY, deed=Deed(by=command.by, note=command.note))
+
+    run = await parts.run_tx("pause_run", pause)
+    if run.worker is not None:  # it enters no new body, and parks
+        parts.hub.publish(worker_topic(run.namespace, run.worker))
+    else:  # whoever waits for the result is told that somebody has to act first
+        parts.hub.publish_here(run_topic(run.namespace, run.id))
+        parts.hub.publish_elsewhere(ended_topic(run.namespace))
+    return run.status

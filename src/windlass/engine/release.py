@@ -11,6 +11,7 @@ from windlass.notify.local import ended_topic, queue_topic, run_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 from windlass.store.queries.log import NewLogEntry
+from windlass.store.queries.run_reads import Standing
 from windlass.store.rows import deed_to_bytes
 
 
@@ -60,17 +61,17 @@ async def hold_run(parts: Parts, command: HoldRun) -> None:
 
 
 async def look_at_claims(parts: Parts, command: LookAtClaims) -> tuple[ClaimState, ...]:
-    async def look(tx: Tx) -> dict[RunId, tuple[RunStatus, int, bool]]:
+    async def look(tx: Tx) -> dict[RunId, Standing]:
         return await tx.runs.standings(command.namespace, ids=[run_id for run_id, _ in command.claims])
 
     found = await until_answered(parts.clock, lambda: parts.store.read("look_at_claims", look, single=True))
-    states = []
-    for run_id, token in command.claims:
-        status, current, is_held = found.get(run_id, (RunStatus.CANCELLED, 0, False))
-        is_lost = status is not RunStatus.RUNNING or current != token
-        if is_lost or is_held:
-            states.append(ClaimState(run_id=run_id, is_lost=is_lost, is_held=is_held and not is_lost))
-    return tuple(states)
+    return tuple(_state(run_id, token, found.get(run_id)) for run_id, token in command.claims)
+
+
+def _state(run_id: RunId, token: int, found: Standing | None) -> ClaimState:
+    if found is None or (found.status, found.token) != (RunStatus.RUNNING, token):
+        return ClaimState(run_id=run_id, is_lost=True)
+    return ClaimState(run_id=run_id, is_lost=False, is_held=found.is_held, has_news=found.has_news)
 
 
 async def lock_claimed(tx: Tx, claim: Claim, *, is_repeat: bool = False) -> Run:

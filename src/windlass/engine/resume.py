@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.engine.settle import is_anything_here
 from windlass.errors import NotFound
 from windlass.model.commands import ResumeRun
-from windlass.model.run import RESUMED_BY, Deed, Run, RunStatus
+from windlass.model.run import MISMATCH, RESUMED_BY, Deed, Run, RunStatus
+from windlass.model.step import Step
 from windlass.notify.local import queue_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
@@ -23,10 +26,10 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
             raise NotFound("run", run_id)
         nonlocal tries
         tries += 1
-        if tries > 1 and run.status is not RunStatus.PAUSED:
+        if tries > 1 and run.status is not RunStatus.PAUSED and not run.is_held:
             return run  # the first try was committed, its answer lost
-        waits = await tx.steps.open_waits(namespace, run_id=run_id)
-        is_due = await is_anything_here(tx, run, waits)
+        waits = [step for step in await tx.steps.open_waits(namespace, run_id=run_id) if not step.is_dropped]
+        is_due = await is_anything_here(tx, run, waits) or await _was_at_work(tx, run, waits)
         resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
         await tx.runs.set_failure(namespace, id=run_id, failure=None)
         return await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=Deed(by=command.by))
@@ -35,3 +38,15 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
     parts.hub.publish(queue_topic(run.namespace, run.queue))
     if run.worker is not None:  # it was asked to pause, and had not done so yet
         parts.hub.publish(worker_topic(run.namespace, run.worker))
+
+
+async def _was_at_work(tx: Tx, run: Run, waits: Sequence[Step]) -> bool:
+    """Was it taken from its holder before it came to a stop by itself? Then its waits are not all there is to do.
+
+    Of a run that was paused while it was executed nobody knows, so it looks; it costs a replay.
+    """
+    log = await tx.log.of_subject(run.namespace, kind="run", id=run.id)
+    pauses = [entry for entry in log if entry.to_status == RunStatus.PAUSED != entry.from_status]
+    if not pauses or pauses[-1].from_status != RunStatus.RUNNING:
+        return False
+    return pauses[-1].cause != MISMATCH or any(step.due_at is None for step in waits)

@@ -1,7 +1,72 @@
-"""TODO."""
+"""Try a run once more: a new run that begins with what the old one has done.
 
-from typing import Any
+The old row stays as it is, or is cancelled first if it was paused; the new one says which run it tries again. A run is
+retried once, and whoever asks again gets the same answer; what failed again is retried in its turn.
+"""
+
+from __future__ import annotations
+
+from windlass.engine.cancel import Ended, Tree, cancel_tree, lock_tree, tell_of_end
+from windlass.engine.parts import Parts
+from windlass.model.commands import RetryRun, Started
+from windlass.model.run import RETRIED_BY, Deed, Run, RunId, RunStatus
+from windlass.notify.local import queue_topic
+from windlass.rules import retries_of_runs as rules
+from windlass.store.base import Tx
+from windlass.store.queries.log import NewLogEntry
+from windlass.store.rows import deed_to_bytes
 
 
-async def retry_run(parts: Any, command: Any) -> Any:
-    raise NotImplementedError
+async def retry_run(parts: Parts, command: RetryRun) -> Started:
+    new_id = RunId(parts.ids.run())  # outside: the transaction may be run again, and must then know its own work
+
+    async def retry(tx: Tx) -> tuple[Started, Run, Ended]:
+        tree = await _lock(tx, command)
+        known = await tx.retries.of(command.namespace, run_id=command.run_id)
+        if known is not None:
+            return Started(run_id=known, is_repeat=known != new_id), tree.root, Ended()
+        rules.check_retry(tree.root)
+        ended = await _cancel_if_paused(tx, tree, command, new_id)
+        await _create(tx, tree.root, command, new_id)
+        return Started(run_id=new_id, is_repeat=False), tree.root, ended
+
+    started, run, ended = await parts.run_tx("retry_run", retry)
+    tell_of_end(parts, ended)
+    if not started.is_repeat:
+        parts.hub.publish(queue_topic(run.namespace, run.queue))
+    return started
+
+
+async def _lock(tx: Tx, command: RetryRun) -> Tree:
+    """Also a run that is over, so that two who retry it come one after the other."""
+    tree = await lock_tree(tx, command.namespace, command.run_id)
+    if tree.root.status.is_terminal:
+        await tx.runs.lock(command.namespace, id=command.run_id)
+    return tree
+
+
+async def _cancel_if_paused(tx: Tx, tree: Tree, command: RetryRun, new_id: RunId) -> Ended:
+    if tree.root.status is not RunStatus.PAUSED:
+        return Ended()
+    return await cancel_tree(tx, tree, cause=RETRIED_BY, deed=Deed(by=command.by, run=new_id))
+
+
+async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId) -> None:
+    places = {} if command.from_step is None else await tx.retries.places(run.namespace, run_id=run.id)
+    before = rules.kept_before(places, command.from_step)
+    await tx.retries.create(run.namespace, id=new_id, retry_of=run.id, at=await tx.now())
+    await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before)
+    await tx.log.append(
+        [
+            NewLogEntry(
+                namespace=run.namespace,
+                subject_kind="run",
+                subject_id=new_id,
+                from_status=None,
+                to_status=RunStatus.PENDING,
+                cause=RETRIED_BY,
+                data=deed_to_bytes(Deed(by=command.by, run=run.id)),
+            )
+        ]
+    )
+    await tx.retries.move_key(run.namespace, id=new_id, retry_of=run.id)  # runs are locked before keys

@@ -261,6 +261,7 @@ class ClaimState(Struct, frozen=True, kw_only=True):
     run_id: RunId
     is_lost: bool  # cancelled, over, or somebody else's
     is_held: bool = False  # a person wants it paused
+    has_news: bool = False  # something has come that it waits for
 
 
 class SendEvent(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from windlass.model.run import Run, RunStatus
+from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.time import Instant
 
 
 class ListRuns(Struct, frozen=True, kw_only=True):
@@ -14,6 +15,8 @@ class ListRuns(Struct, frozen=True, kw_only=True):
     status: RunStatus | None = None
     name: str | None = None
     queue: str | None = None
+    created_after: Instant | None = None  # then, or later
+    parent: RunId | None = None  # only its children
     before: str | None = None
     limit: int = 50
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NewType
 
+import msgspec
 from msgspec import Struct
 
 from windlass.model.failure import Failure
@@ -94,6 +95,14 @@ class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str | None = None
     step: str | None = None  # which approval it was about
     run: str | None = None  # the parent that was cancelled, or the run that tries this one again
+
+    @staticmethod
+    def from_log(data: bytes | None) -> Deed:
+        """Read it from an entry. What cannot be read says nothing: a page about a run is shown all the same."""
+        try:
+            return Deed() if data is None else msgspec.json.decode(data, type=Deed)
+        except msgspec.DecodeError:
+            return Deed()
 
 
 class LogEntry(Struct, frozen=True, kw_only=True):

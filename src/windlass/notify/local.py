@@ -64,12 +64,18 @@ class Subscription:
         self._waiter: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Subscription:
-        self._hub.add(self, self._topics)
+        self.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        self._hub.add(self, self._topics)
+
+    def close(self) -> None:
         self._hub.remove(self, self._topics)
 
     def wake(self) -> None:

@@ -19,10 +19,12 @@ from msgspec import Struct
 from windlass.model.run import WorkerId
 from windlass.model.time import Instant
 from windlass.model.worker import LockKind
+from windlass.store.queries.children import ChildQueries
 from windlass.store.queries.gates import GateQueries
 from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
+from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
 from windlass.store.queries.steps import StepQueries
 from windlass.store.queries.workers import WorkerQueries
@@ -67,6 +69,8 @@ class Tx:
         self.workers = WorkerQueries(connection)
         self.inbox = InboxQueries(connection)
         self.gates = GateQueries(connection)
+        self.children = ChildQueries(connection)
+        self.retries = RetryQueries(connection)
 
     async def now(self) -> Instant:
         return await self.connection.now()

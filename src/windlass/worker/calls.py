@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from windlass.define.workflow import StepDefinition
+from windlass.model.commands import StartChild
+from windlass.model.failure import Failure
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.runtime import Timer
+
+
+Read = Callable[[bytes | None, Failure | None], tuple[Any, Exception | None]]
 
 
 class Group:
@@ -20,6 +27,7 @@ class Group:
         self.missing = size
         self.limit = limit
         self.running = 0
+        self.backlog: deque[Call] = deque()  # children that begin when another one has ended
         self.future: asyncio.Future[Any] | None = None
 
     def take(self, index: int, value: Any, error: Exception | None) -> bool:
@@ -27,6 +35,11 @@ class Group:
         self.results[index] = value
         self.missing -= 1
         return error is not None or self.missing == 0
+
+    @property
+    def is_over(self) -> bool:
+        """Nobody listens any more: it has failed, or its branch was given up."""
+        return self.future is not None and self.future.done()
 
     @property
     def is_full(self) -> bool:
@@ -37,7 +50,10 @@ class Call:
     __slots__ = (
         "args",
         "attempt",
+        "awaits",
+        "child",
         "definition",
+        "detail",
         "due_at",
         "due_for",
         "failures",
@@ -47,6 +63,7 @@ class Call:
         "input_hash",
         "key",
         "kind",
+        "read",
         "record",
         "timer",
     )
@@ -55,7 +72,8 @@ class Call:
         self.key, self.kind, self.input_hash, self.record = key, kind, input_hash, record
         # An attempt that was seen to start and never ended stays on record, so the next one has the next number.
         # A wait has one attempt: it goes on where it was.
-        self.attempt = 1 if record is None or kind is StepKind.SLEEP else record.attempt + 1
+        is_wait = kind is StepKind.SLEEP or kind.is_wait
+        self.attempt = 1 if record is None or is_wait else record.attempt + 1
         self.failures = 0 if record is None else record.failures
         self.definition: StepDefinition | None = None
         self.args: tuple[Any, ...] = ()
@@ -65,6 +83,16 @@ class Call:
         self.due_for: Duration | None = None
         self.due_at: Instant | None = None
         self.timer: Timer | None = None
+        self.awaits: str | None = None
+        self.detail: bytes | None = None
+        self.child: StartChild | None = None
+        self.read: Read | None = None  # of a wait: what its result means to the code
+
+    @property
+    def is_given_up(self) -> bool:
+        """Was its branch cancelled by the code, or has the map failed that it belongs to?"""
+        future = self.future if self.group is None else self.group.future
+        return future is not None and future.done()
 
     def __lt__(self, other: Call) -> bool:
         return self.key < other.key  # orders are unique; a heap asks only in principle

@@ -25,21 +25,24 @@ from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
-from windlass.model.time import MILLISECOND, Duration, Instant
+from windlass.model.time import Instant
+from windlass.rules.runs import expired
+from windlass.runtime import Timer
 from windlass.worker import failures, mismatch, recall
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
 from windlass.worker.ending import Ending
+from windlass.worker.entering import Entering
 from windlass.worker.host import Host
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
 from windlass.worker.reports import LATER, Reports
 from windlass.worker.tasks import OWNER, TaskTree
 from windlass.worker.tenure import Tenure
+from windlass.worker.waits import Waits
 
 LOGGER = logging.getLogger("windlass.worker")
 CANCELLED_ITSELF = "The workflow cancelled itself."
-EARLY = MILLISECOND  # timers may fire a little early; a wait must not
 
 
 class Execution:
@@ -54,16 +57,16 @@ class Execution:
         self.definition = definition
         self._claimed_at = host.clock.monotonic()
         self._history = {record.key: record for record in claimed.history}
-        self._unread = set(self._history)
-        self._recorded = sum(record.order is not None for record in claimed.history)
+        # What was copied from the run that this one tries again is there to be used, and need not be.
+        own = [record for record in claimed.history if not record.is_copied]
+        self._unread = {record.key for record in own}
+        self._recorded = sum(record.order is not None for record in own)
         self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
-        self._fresh: list[Call] = []
-        self._waits: set[Call] = set()
-        self._new_waits: list[Call] = []
         self._failed: list[tuple[Body, Failure]] = []
-        self._preparing = 0
-        self._renewing = asyncio.Lock()
-        self.dropped: set[str] = set()  # keys of branches the code has given up
+        self.waits = Waits(self)
+        self.entering = Entering(self)
+        self.is_held = False  # a person wants the run paused
+        self._expiry: Timer | None = None
         self._mismatch: ReplayMismatch | None = None
         self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
@@ -81,6 +84,11 @@ class Execution:
         self.ending = Ending(self)
 
     @property
+    def is_leaving(self) -> bool:
+        """No new body is entered: the worker stops, or a person wants the run paused."""
+        return self.host.is_draining or self.is_held
+
+    @property
     def is_replaying(self) -> bool:
         # What is on record and not asked for yet may be a wait, which has no result: the code came so far before too.
         return self._recorded > 0 or bool(self._unread)
@@ -90,6 +98,9 @@ class Execution:
         context.run(OWNER.set, self.tree)
         self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
         self.ending.watch_claim()
+        if self.claimed.expires_in is not None:
+            left = self.claimed.expires_in - (self.host.clock.monotonic() - self._claimed_at)
+            self._expiry = self.host.clock.call_later(max(0, left), self._expire)
         self.nudge()  # code that begins with a foreign wait asks for nothing, and is to be noticed all the same
 
     # --- what the code asks -------------------------------------------------------------------------------------------
@@ -114,7 +125,8 @@ class Execution:
         if not calls:
             return []
         group.future = self._open_future()
-        for call in calls:
+        # What is on record first: it takes its places in the limit before anything new does.
+        for call in sorted(calls, key=lambda call: call.record is None):
             self._enqueue(call)
         results: list[Any] = await group.future
         return results
@@ -130,12 +142,13 @@ class Execution:
             heapq.heappush(
                 self._results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
             )
-        elif record is not None and record.due_in is not None:
-            self.wait(call, record.due_in - (self.host.clock.monotonic() - self._claimed_at))
-        elif call.kind is StepKind.SLEEP:
-            self._new_waits.append(call)
+        elif record is not None and (record.due_in is not None or call.kind.is_wait):
+            passed = self.host.clock.monotonic() - self._claimed_at
+            self.waits.go_on(call, None if record.due_in is None else record.due_in - passed)
+        elif call.kind is StepKind.STEP:
+            self.entering.add(call)
         else:
-            self._fresh.append(call)
+            self.waits.begin(call)
         self.nudge()
 
     # --- the turn of the wheel ----------------------------------------------------------------------------------------
@@ -175,23 +188,24 @@ class Execution:
             return
         if is_still and self._unread and not self._results and not self.tree.has_shared_waits:
             # Everything recorded was delivered, and still nobody has asked for these.
-            asked = [call.key for call in (*self._fresh, *self._new_waits)]
+            asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
             self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), asked))
             return
-        if not self.host.is_draining:
-            self._enter_fresh()
+        self.waits.sort_out()
+        if not self.is_leaving:
+            self.entering.enter_all()
         is_idle = is_still and not self.is_busy
-        has_news = bool(self._failed or self._new_waits)
-        if has_news and (self._fresh or not is_idle):
+        has_news = bool(self._failed) or self.waits.has_news
+        if has_news and (self.entering or not is_idle):
             self._suspend(park=False)
         elif not is_idle:
             return
-        elif self._fresh and not self.host.is_draining:
+        elif self.entering and not self.is_leaving:
             # No thread is free; the run is nudged when one is.
             self._standby.begin("a free thread for a sync step", half_of_claim=self.tenure.left() // 2)
-        elif has_news or (self._waits and not self._fresh):
+        elif has_news or (self.waits and not self.entering):
             self._suspend(park=True)
-        elif self.host.is_draining:  # whatever is left to do, another worker does
+        elif self.is_leaving:  # whatever is left to do is done by another worker, or when it is resumed
             self.ending.end(self.reports.release())
         elif self.tree.has_shared_waits:
             self._standby.begin("an asyncio lock, event or queue", half_of_claim=self.tenure.left() // 2)
@@ -199,7 +213,7 @@ class Execution:
             self.ending.end(self.reports.deadlock())
 
     def _leave_if_nothing_came(self) -> None:
-        has_come = self.is_busy or self._results or self._failed or self._new_waits
+        has_come = self.is_busy or self._results or self._failed or self.waits.has_news
         if self._is_parking or has_come or self.tree.foreign_waits() != []:
             self.nudge()  # it moved, if only by itself
         else:
@@ -207,7 +221,7 @@ class Execution:
 
     @property
     def is_busy(self) -> bool:
-        return bool(len(self.bodies) or self._preparing or self.reports.writing)
+        return bool(len(self.bodies) or self.entering.preparing or self.reports.writing)
 
     def _deliver(self) -> bool:
         """Give the code the next result, unless one that was written before it is still on its way."""
@@ -244,63 +258,7 @@ class Execution:
         else:
             future.set_exception(error)
 
-    def _enter_fresh(self) -> None:
-        """Enter every body that may begin, and end the sleeps that are over."""
-        fresh, self._fresh = self._fresh, []
-        for call in fresh:
-            if call.kind is StepKind.SLEEP:
-                self.reports.wake(call)
-                continue
-            if call.future is not None and call.future.cancelled():
-                self.dropped.add(call.key)  # with the branch that asked
-                continue
-            if not self._has_thread_for(call):
-                self._fresh.append(call)
-                continue
-            if call.group is not None:
-                if call.group.future is not None and call.group.future.done():
-                    self.dropped.add(call.key)  # with its map, which has failed
-                    continue
-                if call.group.is_full:
-                    self._fresh.append(call)
-                    continue
-                call.group.running += 1
-            if self.claimed.recoveries or self._needed(call) is not None:
-                self._preparing += 1
-                self.ending.start(self._prepare(call))
-            else:
-                self._enter(call)
-
-    def _has_thread_for(self, call: Call) -> bool:
-        assert call.definition is not None
-        return call.definition.is_async or self.host.threads.has_room(self.nudge)
-
-    async def _prepare(self, call: Call) -> None:
-        """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
-        try:
-            async with self._renewing:  # one renewal serves all that wait for it
-                needed = self._needed(call)
-                if needed is not None:
-                    await self.reports.renew(needed)
-            if self.claimed.recoveries:
-                await self.reports.begin(call)
-        finally:
-            self._preparing -= 1
-        if self.is_over:
-            return
-        if not self.host.is_draining and self._has_thread_for(call):
-            self._enter(call)
-        else:
-            if call.group is not None:
-                call.group.running -= 1
-            self._fresh.append(call)
-            self.nudge()
-
-    def _needed(self, call: Call) -> Duration | None:
-        assert call.definition is not None
-        return self.tenure.needed_before(call.definition.visibility_for)
-
-    def _enter(self, call: Call) -> None:
+    def enter(self, call: Call) -> None:
         self._standby.stop()
         body = self.bodies.enter(call, stops_in=self.tenure.left())
         if not self.claimed.recoveries:
@@ -319,8 +277,7 @@ class Execution:
 
     def _on_interrupt(self, body: Body) -> None:
         self._left_body(body)
-        self._fresh.append(body.call)
-        self.nudge()
+        self.entering.add(body.call)
 
     def _left_body(self, body: Body) -> None:
         if body.call.group is not None:
@@ -333,27 +290,23 @@ class Execution:
         if not self._is_nudged:  # else it is looked at in the next turn anyway: once, however many results came in this
             self.advance()
 
-    def wait(self, call: Call, due_in: int) -> None:
-        """The call is due again in that many microseconds; the run may be parked by then."""
-        self._waits.add(call)
-        if due_in <= 0:
-            self._due(call)
-        else:
-            call.timer = self.host.clock.call_later(due_in + EARLY, self._due, call)
+    def hold(self, *, is_held: bool) -> None:
+        """A person wants the run paused, or does not any more."""
+        if self.is_held is not is_held:
+            self.is_held = is_held
+            self.nudge()
 
-    def _due(self, call: Call) -> None:
-        """Go on with it at the next standstill: not before all that history has to say was heard."""
-        self._waits.discard(call)
-        self._fresh.append(call)
-        self.nudge()
+    def _expire(self) -> None:
+        """The time-out of the whole run has passed, whatever is at work."""
+        self.ending.end(self.reports.fail(expired()))
 
     def _suspend(self, *, park: bool) -> None:
         if self.reports.is_suspending:
             return  # this news is written with whatever else comes until that is answered
         failed, self._failed = self._failed, []
-        waits, self._new_waits = self._new_waits, []
+        together = park and self.waits.are_together
         self._is_parking = park
-        self.ending.start(self.reports.suspend(failed, waits, park=park))
+        self.ending.start(self.reports.suspend(failed, self.waits.take_new(), park=park, together=together))
 
     def not_parked(self) -> None:
         """The run stays: some failure was for good, so its code goes on."""
@@ -391,9 +344,9 @@ class Execution:
     def close(self) -> None:
         """From here on ctx refuses every call, and nothing that still runs is listened to."""
         self.is_over = True
-        for call in self._waits:
-            if call.timer is not None:
-                call.timer.cancel()
+        self.waits.stop()
+        if self._expiry is not None:
+            self._expiry.cancel()
         self._standby.stop()
         self._patience.stop()
         self.bodies.stop_all()

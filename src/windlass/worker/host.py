@@ -6,7 +6,7 @@ import contextvars
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from windlass.api.service import Work
+from windlass.api.service import Control, Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.runtime import Clock
@@ -18,6 +18,7 @@ from windlass.worker.threads import Threads
 @dataclass(slots=True, kw_only=True)
 class Host:
     work: Work
+    control: Control  # for what one run does to another
     namespace: str
     registry: Registry
     codec: Codec

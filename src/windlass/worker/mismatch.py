@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from types import FrameType
@@ -10,7 +11,14 @@ from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.step import StepKind, StepRecord
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
-_WORD = {StepKind.STEP: "a step", StepKind.SLEEP: "a sleep"}
+_WORD = {
+    StepKind.STEP: "a step",
+    StepKind.SLEEP: "a sleep",
+    StepKind.EVENT: "a wait for an event",
+    StepKind.APPROVAL: "an approval",
+    StepKind.CHILD: "a run to wait for",
+    StepKind.START: "a run that is started",
+}
 
 
 def other_kind(run_id: str, record: StepRecord, kind: StepKind) -> ReplayMismatch:
@@ -37,8 +45,9 @@ def other_result(run_id: str, key: str, refused: InvalidInput) -> ReplayMismatch
 def renamed(run_id: str, unread: list[str], asked: list[str]) -> ReplayMismatch:
     instead = f"; it asks for {_listed(asked)} instead" if asked else ""
     text = f"history has {_listed(unread)}, which the code does not ask for{instead}."
+    named = asked[0] if asked else unread[0]
     return _mismatch(
-        run_id, text, step=asked[0] if asked else unread[0], recorded=_listed(unread), found=_listed(asked)
+        run_id, text, step=named, recorded=_listed(unread), found=_listed(asked), from_step=unread[0]
     )
 
 
@@ -47,14 +56,21 @@ def left_unread(run_id: str, unread: list[str]) -> ReplayMismatch:
     return _mismatch(run_id, text, step=unread[0], recorded=_listed(unread), found="the end")
 
 
-def _mismatch(run_id: str, text: str, *, step: str, recorded: str, found: str) -> ReplayMismatch:
+def _mismatch(
+    run_id: str, text: str, *, step: str, recorded: str, found: str, from_step: str | None = None
+) -> ReplayMismatch:
+    """`from_step`: where a retry may begin; the step itself, unless history does not know it."""
     return ReplayMismatch(
         f"Run {run_id} is paused: {text} The code changed under a running run: "
-        f'restore it and "windlass resume {run_id}".',
+        f'restore it and "windlass resume {run_id}"{_or_from(run_id, from_step or step)}.',
         step=step,
         recorded=recorded,
         found=found,
     )
+
+
+def _or_from(run_id: str, step: str) -> str:
+    return f', or "windlass retry {run_id} --from {shlex.quote(step)}"' if step else ""
 
 
 def _listed(keys: list[str]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
-from windlass.errors import NotFound, Unavailable, WindlassError
-from windlass.model.commands import Heartbeat, ProbeWorkers, RegisterWorker
+from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
+from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, RegisterWorker
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
 from windlass.model.worker import LockKind, Served
@@ -19,7 +19,7 @@ from windlass.worker.host import Host
 
 LOGGER = logging.getLogger("windlass.worker")
 
-HEARTBEAT_EVERY = 10 * SECOND
+HEARTBEAT_EVERY = Duration(10 * SECOND)
 THOROUGH_LOOKS = 10  # a worker that has just come looks at everyone; a lost session takes a while to be believed
 
 
@@ -80,6 +80,34 @@ class Presence:
                 failed=self.failed,
             )
         )
+
+    async def keep_listening(self) -> None:
+        """Hear of what others do to the runs that are executed here: cancel, pause, send, end as a child."""
+        while True:
+            try:
+                await self.host.work.listen(self.host.namespace, self.id, HEARTBEAT_EVERY)
+                await self._look_at_runs()
+            except WindlassError as error:
+                LOGGER.info("Worker %s cannot look at its runs: %s", self.id, error)
+                await self.host.clock.sleep(SECOND)
+            except Exception:  # a bug of ours must not end the duty
+                LOGGER.exception("Worker %s cannot look at its runs", self.id)
+                await self.host.clock.sleep(SECOND)
+
+    async def _look_at_runs(self) -> None:
+        asked = {execution.claimed.run_id: execution for execution in self.executions if not execution.is_over}
+        if not asked:
+            return
+        claims = tuple((run_id, execution.claimed.token) for run_id, execution in asked.items())
+        command = LookAtClaims(namespace=self.host.namespace, claims=claims)
+        for state in await self.host.work.look_at_claims(command):
+            execution = asked[state.run_id]
+            if state.is_lost and not execution.is_over:
+                execution.ending.drop(ClaimLost(state.run_id, token=execution.claimed.token))
+                continue
+            execution.hold(is_held=state.is_held)
+            if state.has_news:
+                execution.waits.look()
 
     async def keep_watch(self) -> None:
         """Look for dead workers for as long as this one lives."""

@@ -18,6 +18,8 @@ ValueOf = Callable[[], tuple[Any, Exception | None]]
 def recorded(call: Call, codec: Codec) -> ValueOf:
     record, definition = call.record, call.definition
     assert record is not None
+    if call.kind.is_wait:
+        return settled(call, record.output, record.failure)
     if definition is None:  # a sleep
         return lambda: (None, None)
     if record.status is StepStatus.COMPLETED:
@@ -30,3 +32,10 @@ def failed(failure: Failure, call: Call, codec: Codec) -> ValueOf:
     definition = call.definition
     assert definition is not None
     return lambda: (None, to_exception(failure, definition, codec=codec, key=call.key))
+
+
+def settled(call: Call, output: bytes | None, failure: Failure | None) -> ValueOf:
+    """What a wait brought, or that it was in vain."""
+    read = call.read
+    assert read is not None
+    return lambda: read(output, failure)

@@ -19,13 +19,15 @@ from windlass.model.commands import (
     FailStep,
     FinishRun,
     HoldRun,
+    OpenWait,
     Suspend,
+    Verdict,
     WaitStep,
 )
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.run import RunStatus
-from windlass.model.time import SECOND, Duration
+from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Timer
 from windlass.worker import recall
 from windlass.worker.calls import Body, Call
@@ -140,54 +142,76 @@ class Reports:
         self._execution.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
 
     def suspend(
-        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool
+        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool, together: bool
     ) -> Coroutine[Any, Any, None]:
-        """Write failed attempts and new waits; with `park`, leave the run until the earliest of them is due.
+        """Write failed attempts and new waits and have open waits decided; with `park`, leave the run if all are open.
 
         The run is busy from this call on, and not from the first turn of the coroutine: a park that was decided in
         between would give the claim away under these writes.
         """
+        state = self._execution.waits
+        state.is_undecided = False
         orders = [self._next_order() for _ in failed]
+        deciding = [*state.open.values(), *(call for call in waits if call.kind.is_wait)]
+        decided = tuple(OpenWait(key=call.key, order=self._next_order()) for call in deciding)
         held = self._next_order()  # keeps the run busy while the waits are on their way
-        self.writing.update((*orders, held))
+        self.writing.update((*orders, *(item.order for item in decided), held))
         self.is_suspending = True
-        return self._suspend(failed, waits, orders=orders, held=held, park=park)
+        command = Suspend(
+            **self._held,
+            failures=tuple(
+                self._failure(body, failure, order) for (body, failure), order in zip(failed, orders, strict=True)
+            ),
+            waits=tuple(map(self._waiting, waits)),
+            open=decided,
+            dropped=state.take_dropped(),
+            park=park,
+            together=together,
+        )
+        return self._suspend(command, failed, waits, held=held)
 
     async def _suspend(
-        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, orders: list[int], held: int, park: bool
+        self, command: Suspend, failed: list[tuple[Body, Failure]], waits: list[Call], *, held: int
     ) -> None:
+        orders = [item.order for item in command.failures]
+        execution, state = self._execution, self._execution.waits
         try:
-            suspended = await self._host.work.suspend_run(
-                Suspend(
-                    **self._held,
-                    failures=tuple(
-                        self._failure(body, failure, order)
-                        for (body, failure), order in zip(failed, orders, strict=True)
-                    ),
-                    waits=tuple(map(self._waiting, waits)),
-                    dropped=tuple(sorted(self._execution.dropped)),
-                    park=park,
-                )
-            )
+            suspended = await self._host.work.suspend_run(command)
         finally:
-            self.writing.difference_update((*orders, held))
+            self.writing.difference_update((*orders, *(item.order for item in command.open), held))
             self.is_suspending = False
         if suspended.is_parked:
-            self._execution.ending.end(None)
+            execution.ending.end(None)
             return
-        self._execution.not_parked()
-        verdicts = list(suspended.verdicts)
+        execution.not_parked()
+        results = self._retry(failed, orders, suspended.verdicts)
+        for wait, verdict in zip(waits, suspended.verdicts[len(failed) :], strict=True):
+            if wait.kind.is_wait:
+                state.keep_open(wait, verdict.due_in)
+            else:
+                state.time(wait, verdict.due_in or 0)
+        for settled in suspended.settled:
+            over = state.settled(settled)
+            if over is not None:
+                value_of = recall.settled(over, settled.output, settled.failure)
+                results.append((settled.order, over, value_of, settled.at))
+        for result in sorted(results, key=lambda result: result[0]):  # none overtakes another
+            execution.result(*result)
+        execution.advance()
+
+    def _retry(
+        self, failed: list[tuple[Body, Failure]], orders: list[int], verdicts: tuple[Verdict, ...]
+    ) -> list[tuple[int, Call, recall.ValueOf, Instant]]:
+        """Wait for the next try of what failed; answers with what failed for good."""
+        over = []
         for (body, failure), order, verdict in zip(failed, orders, verdicts, strict=False):
             call = body.call
             if verdict.due_in is None:
-                value_of = recall.failed(failure, call, self._host.codec)
-                self._execution.result(order, call, value_of, verdict.at)
+                over.append((order, call, recall.failed(failure, call, self._host.codec), verdict.at))
             else:
                 call.attempt, call.failures = call.attempt + 1, call.failures + 1
-                self._execution.wait(call, verdict.due_in)
-        for call, verdict in zip(waits, verdicts[len(failed) :], strict=True):
-            self._execution.wait(call, verdict.due_in or 0)
-        self._execution.advance()
+                self._execution.waits.time(call, verdict.due_in)
+        return over
 
     def _failure(self, body: Body, failure: Failure, order: int) -> FailStep:
         call = body.call
@@ -224,6 +248,9 @@ class Reports:
             input_hash=call.input_hash,
             due_for=call.due_for,
             due_at=call.due_at,
+            awaits=call.awaits,
+            detail=call.detail,
+            child=call.child,
         )
 
     async def succeed(self, value: Any, definition: WorkflowDefinition) -> None:
@@ -250,6 +277,7 @@ class Reports:
                 output=output,
                 failure=failure,
                 result_hash=hashlib.blake2b(result, digest_size=16).digest(),
+                parent=self._execution.claimed.parent,
             )
         )
         self._execution.outcome = status

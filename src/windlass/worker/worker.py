@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NoReturn
 
-from windlass.api.service import Work
+from windlass.api.service import Control, Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
@@ -46,6 +46,7 @@ class Worker:
         self,
         work: Work,
         *,
+        control: Control,
         registry: Registry,
         codec: Codec,
         clock: Clock,
@@ -75,6 +76,7 @@ class Worker:
         self._watch: LoopWatch | None = None
         self._host = Host(
             work=work,
+            control=control,
             namespace=namespace,
             registry=registry,
             codec=codec,
@@ -107,7 +109,8 @@ class Worker:
         self._watch = LoopWatch(SystemClock(), self._codes)  # whether the loop is blocked is a matter of real time
         self._watch.start()
         self._host.registry.listeners.append(self._declared)
-        for duty in (self._poll(), self._presence.keep_heartbeat(), self._presence.keep_watch()):
+        presence = self._presence
+        for duty in (self._poll(), presence.keep_heartbeat(), presence.keep_listening(), presence.keep_watch()):
             self._tasks.append(loop.create_task(duty, context=self._host.context))
 
     async def stop(self, *, grace_for: Duration) -> None:
@@ -247,8 +250,8 @@ class Worker:
             await self._slot_freed.wait()
 
     def _begin(self, run: ClaimedRun) -> None:
-        definition = self._host.registry.workflow_or_none(run.name)
-        if definition is None or definition.version != run.version:
+        definition = self._host.registry.workflow_or_none(run.name, run.version)
+        if definition is None:
             # Declared anew since the claim was asked for, as a notebook may do: somebody else may know it.
             self._spawn(self._give_back(run))
             return

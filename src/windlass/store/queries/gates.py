@@ -28,8 +28,9 @@ class GateQueries:
         """Make sure that these exist."""
         await self._connection.batch("enter_gates", sorted(set(gates)))
 
-    async def set(self, gate: Gate) -> None:
-        await self._connection.run(
+    async def set(self, gate: Gate) -> bool:
+        """Close or open a gate that exists. False: it stands so already, and whoever closed it first stays named."""
+        changed = await self._connection.run(
             "set_gate",
             namespace=gate.namespace,
             kind=gate.kind,
@@ -38,6 +39,7 @@ class GateQueries:
             paused_by=gate.paused_by,
             note=gate.note,
         )
+        return changed == 1
 
     async def load(self, namespace: str, *, kind: GateKind, name: str) -> Gate | None:
         row = await self._connection.first("load_gate", namespace=namespace, kind=kind, name=name)

@@ -30,6 +30,15 @@ class Ending(Struct, frozen=True, kw_only=True):
     result_hash: bytes | None
 
 
+class Standing(Struct, frozen=True, kw_only=True):
+    """Where a run stands, for whoever holds it."""
+
+    status: RunStatus
+    token: int
+    is_held: bool  # a person wants it paused
+    has_news: bool  # something has come that it waits for
+
+
 class RunReads:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -52,10 +61,13 @@ class RunReads:
         rows = await self._connection.all("children_of_run", namespace=namespace, parent=parent)
         return {row[1]: row[0] for row in rows}
 
-    async def standings(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, tuple[RunStatus, int, bool]]:
-        """Status, token and whether a person wants it paused, of each run that exists."""
+    async def standings(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Standing]:
+        """What a holder should know about its claims. Unknown ids are missing."""
         rows = await self._connection.all("standings_of_runs", namespace=namespace, ids=ids)
-        return {row[0]: (RUN_STATUS[row[1]], row[2], bool(row[3])) for row in rows}
+        return {
+            row[0]: Standing(status=RUN_STATUS[row[1]], token=row[2], is_held=bool(row[3]), has_news=bool(row[4]))
+            for row in rows
+        }
 
     async def outcomes(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Outcome]:
         """Where runs stand, with their result or failure if they have one. Unknown ids are missing."""
@@ -68,15 +80,19 @@ class RunReads:
 
     async def list(self, query: ListRuns) -> builtins.list[Run]:
         """One page, newest first."""
-        rows = await self._connection.all(
-            "list_runs",
-            namespace=query.namespace,
-            before=BEHIND_EVERY_ID if query.before is None else query.before,
-            status=query.status,
-            name=query.name,
-            queue=query.queue,
-            limit=query.limit,
-        )
+        filters = {
+            "namespace": query.namespace,
+            "before": BEHIND_EVERY_ID if query.before is None else query.before,
+            "status": query.status,
+            "name": query.name,
+            "queue": query.queue,
+            "created_after": query.created_after,
+            "limit": query.limit,
+        }
+        if query.parent is None:
+            rows = await self._connection.all("list_runs", **filters)
+        else:
+            rows = await self._connection.all("list_children", parent=query.parent, **filters)
         return [run_from_row(row) for row in rows]
 
 

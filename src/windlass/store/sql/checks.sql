@@ -37,7 +37,7 @@ select 'a run has more claims than tokens', r.namespace, r.id from runs r
 union all
 select 'recoveries without claims', r.namespace, r.id from runs r
  where r.recoveries < 0 or r.recoveries > r.attempts
-    or (r.recoveries > 0 and r.recoveries = r.attempts and r.status <> 'pending')
+    or (r.recoveries > 0 and r.recoveries = r.attempts and r.status not in ('pending', 'cancelled'))
 union all
 select 'a run that was given back still counts recoveries', r.namespace, r.id from runs r
  where r.status in ('waiting', 'pending', 'sleeping', 'paused') and r.recoveries <> 0
@@ -84,7 +84,8 @@ select 'a step belongs to no run', s.namespace, s.run_id || ' ' || s.step_key fr
 union all
 select 'a step was written under a token nobody had', s.namespace, s.run_id || ' ' || s.step_key
   from steps s join runs r on r.namespace = s.namespace and r.id = s.run_id
- where s.token < 1 or s.token > r.token
+ where s.token > r.token or s.token < 0
+    or (s.token = 0 and (r.retry_of is null or s.status <> 'completed'))
 union all
 select 'an attempt follows the end of its step', s.namespace, s.run_id || ' ' || s.step_key from steps s
  where exists (select 1 from steps m

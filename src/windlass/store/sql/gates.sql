@@ -4,12 +4,12 @@ insert into gates (namespace, kind, name) values (:namespace, :kind, :name)
 on conflict (namespace, kind, name) do nothing;
 
 -- name: set_gate
--- Close or open a gate, and say who did it.
-insert into gates (namespace, kind, name, is_paused, paused_by, note, paused_at)
-values (:namespace, :kind, :name, :is_paused, :paused_by, :note, {now})
-on conflict (namespace, kind, name) do update
-   set is_paused = excluded.is_paused, paused_by = excluded.paused_by, note = excluded.note,
-       paused_at = excluded.paused_at;
+-- Close or open a gate that exists, and say who did it; one that stands so already stays as it is. Waits for the claims
+-- that share it.
+update gates
+   set is_paused = :is_paused, paused_by = :paused_by, note = :note,
+       paused_at = case when cast(:is_paused as bigint) = 1 then {now} end
+ where namespace = :namespace and kind = :kind and name = :name and is_paused <> :is_paused;
 
 -- name: load_gate
 -- One gate as it stands.

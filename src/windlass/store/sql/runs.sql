@@ -122,8 +122,20 @@ select r.id, r.status, r.token, r.result_hash from {rows:runs.id:ids};
 select r.id, r.parent_step from runs r where r.namespace = :namespace and r.parent = :parent;
 
 -- name: standings_of_runs
--- Whether claims still hold, and whether a person wants their runs paused.
-select r.id, r.status, r.token, r.held from {rows:runs.id:ids};
+-- Whether claims still hold, whether a person wants their runs paused, and whether something has come they wait for.
+select r.id, r.status, r.token, r.held,
+       exists (select 1 from steps s
+                where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.awaits is not null
+                  and s.dropped = 0
+                  and (exists (select 1 from inbox m
+                                where m.namespace = s.namespace and m.run_id = s.run_id and m.kind = s.kind
+                                  and m.name = case when s.kind = 'event' then s.awaits else s.step_key end
+                                  and m.taken_by is null)
+                       or (s.kind = 'child'
+                           and exists (select 1 from runs c
+                                        where c.namespace = s.namespace and c.id = s.awaits
+                                          and c.finished_at is not null)))) as has_news
+  from {rows:runs.id:ids};
 
 -- name: outcomes_of_runs
 -- Where runs stand, with the result of those that have one.
@@ -146,7 +158,20 @@ select {run} from runs r
    and (cast(:status as text) is null or r.status = :status)
    and (cast(:name as text) is null or r.name = :name)
    and (cast(:queue as text) is null or r.queue = :queue)
+   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
  order by r.id desc
+ limit :limit;
+
+-- name: list_children
+-- One page of the runs that a run has started, newest first. They are few, and sorted: an id with nothing added to it
+-- is an expression, so that no planner walks the whole namespace in the order of ids to find them.
+select {run} from runs r
+ where r.namespace = :namespace and r.parent = :parent and r.id || '' < :before
+   and (cast(:status as text) is null or r.status = :status)
+   and (cast(:name as text) is null or r.name = :name)
+   and (cast(:queue as text) is null or r.queue = :queue)
+   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
+ order by r.id || '' desc
  limit :limit;
 
 -- name: set_run_failure

@@ -1,0 +1,79 @@
+"""From a workflow, its arguments and options to what the engine is asked: everything is checked before that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windlass.codec import Codec
+from windlass.define.options import refuse_unknown_options
+from windlass.define.workflow import WorkflowDefinition
+from windlass.errors import InvalidInput
+from windlass.model.commands import StartRun
+from windlass.model.duration import to_duration, to_instant
+from windlass.rules.limits import check_key, check_priority, check_queue
+
+
+def start_command(
+    definition: WorkflowDefinition,
+    args: Sequence[Any],
+    options: Mapping[str, Any],
+    *,
+    namespace: str,
+    codec: Codec,
+    verb: str,
+    allowed: tuple[str, ...],
+) -> StartRun:
+    """Raises InvalidInput; `verb` and `allowed` are what the caller offers its users."""
+    refuse_unknown_options(options, verb=verb, function=definition.function, args=args, allowed=allowed)
+    check_arguments(definition, args, codec=codec)
+    given = {option: value for option, value in options.items() if value is not None}
+    if "delay" in given and "at" in given:
+        raise InvalidInput(f"{verb}() takes delay or at, not both.", reason="invalid_option", path="at")
+    encoded, hashed = codec.encode_hashed(tuple(args))
+    timeout = given.get("timeout")
+    return StartRun(
+        namespace=namespace,
+        name=definition.name,
+        version=definition.version,
+        queue=check_queue(given["queue"], what="queue") if "queue" in given else definition.queue,
+        priority=check_priority(given.get("priority", 0)),
+        input=encoded,
+        input_hash=hashed,
+        key=check_key(given["key"], what="key") if "key" in given else None,
+        delay_for=to_duration(given["delay"], what="delay") if "delay" in given else None,
+        at=to_instant(given["at"], what="at") if "at" in given else None,
+        timeout_for=definition.timeout_for if timeout is None else to_duration(timeout, what="timeout", allow_zero=False),
+    )
+
+
+def check_arguments(definition: WorkflowDefinition, args: Sequence[Any], *, codec: Codec) -> None:
+    names, types = definition.argument_names, definition.argument_types
+    what = f"Workflow {definition.name!r}"
+    if len(args) < definition.required:
+        missing = names[len(args)]
+        expected = _describe_type(types[len(args)])
+        raise InvalidInput(
+            f"{what} needs {missing!r} ({expected}) and got {_count(len(args))}: {_call(definition)}.",
+            reason="missing_argument",
+            path=f"$.{missing}",
+        )
+    if len(args) > len(names):
+        raise InvalidInput(
+            f"{what} takes {_count(len(names))} and got {len(args)}: {_call(definition)}.",
+            reason="extra_argument",
+            path=f"$[{len(names)}]",
+        )
+    codec.check_arguments(tuple(args), types[: len(args)], names[: len(args)], what=what)
+
+
+def _count(number: int) -> str:
+    return {0: "no arguments", 1: "1 argument"}.get(number, f"{number} arguments")
+
+
+def _call(definition: WorkflowDefinition) -> str:
+    return f"app.start({', '.join([definition.function.__name__, *definition.argument_names])})"
+
+
+def _describe_type(type: Any) -> str:
+    return "any value" if type is Any else getattr(type, "__name__", None) or str(type)

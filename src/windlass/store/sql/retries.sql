@@ -1,0 +1,55 @@
+-- name: retry_of_run
+-- The run that tries this one again, if there is one.
+select r.id from runs r where r.namespace = :namespace and r.retry_of = :retry_of;
+
+-- name: places_of_steps
+-- Every step of a run by its key, with the place of its result if it has one.
+select s.step_key, max(s.step_order) from steps s
+ where s.namespace = :namespace and s.run_id = :run_id
+ group by s.step_key;
+
+-- name: copy_run
+-- Create the run that tries another one again: the same work, due now, with the same time to end in.
+insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, expires_at, retry_of)
+select r.namespace, :id, r.name, r.version, r.queue, r.priority, 'pending', :at, :at,
+       r.expires_at - coalesce(r.starts_at, r.created_at) + :at, r.id
+  from runs r
+ where r.namespace = :namespace and r.id = :retry_of;
+
+-- name: copy_payload
+-- Its input and its start key.
+insert into payloads (namespace, run_id, start_key, input)
+select p.namespace, :id, p.start_key, p.input
+  from payloads p
+ where p.namespace = :namespace and p.run_id = :retry_of;
+
+-- name: copy_steps
+-- What is done and comes before the place given, as it is. Token 0 tells that no claim of the new run wrote it, and
+-- attempts that failed before stay behind with the old run.
+insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
+                   output, due_at, started_at, finished_at, awaits, detail)
+select s.namespace, :id, s.step_key, 1, s.kind, s.status, s.step_order, 0, 0, s.input_hash,
+       s.output, s.due_at, s.started_at, s.finished_at, s.awaits, s.detail
+  from steps s
+ where s.namespace = :namespace and s.run_id = :retry_of and s.status = 'completed'
+   and (cast(:before as bigint) is null or s.step_order < :before);
+
+-- name: copy_messages
+-- What was sent, behind the copied steps: received if the step that received it was copied, else to be received again.
+-- A decision on an approval that is done again is left behind, because it is asked for again.
+insert into inbox (namespace, run_id, seq, kind, name, id, payload, payload_hash, sent_at, taken_by)
+select x.namespace, :id, row_number() over (order by x.seq), x.kind, x.name, x.id, x.payload, x.payload_hash, x.sent_at,
+       x.copied
+  from (select m.namespace, m.seq, m.kind, m.name, m.id, m.payload, m.payload_hash, m.sent_at, m.taken_by,
+               (select s.step_key from steps s
+                 where s.namespace = m.namespace and s.run_id = :id and s.step_key = m.taken_by and s.attempt = 1)
+                   as copied
+          from inbox m
+         where m.namespace = :namespace and m.run_id = :retry_of) as x
+ where x.kind = 'event' or x.taken_by is null or x.copied is not null;
+
+-- name: move_key
+-- Let the start key of a run point to the one that tries it again, unless it belongs to another run by now.
+update keys set run_id = :id
+ where namespace = :namespace and run_id = :retry_of
+   and key = (select p.start_key from payloads p where p.namespace = :namespace and p.run_id = :retry_of);

@@ -1,0 +1,82 @@
+"""Which calls of a run have not begun, and what must be so before their bodies are entered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from windlass.model.step import StepKind
+from windlass.model.time import Duration
+from windlass.worker.calls import Call
+
+if TYPE_CHECKING:
+    from windlass.worker.execute import Execution
+
+
+class Entering:
+    def __init__(self, execution: Execution) -> None:
+        self._execution, self._host = execution, execution.host
+        self.calls: list[Call] = []
+        self.preparing = 0
+        self._renewing = asyncio.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self.calls)
+
+    def add(self, call: Call) -> None:
+        self.calls.append(call)
+        self._execution.nudge()
+
+    def enter_all(self) -> None:
+        """Enter every body that may begin, and end the sleeps that are over."""
+        calls, self.calls = self.calls, []
+        execution = self._execution
+        for call in calls:
+            if call.kind is StepKind.SLEEP:
+                execution.reports.wake(call)
+                continue
+            if call.is_given_up:  # with the branch that asked, or with its map, which has failed
+                execution.waits.drop(call)
+                continue
+            if not self._has_thread_for(call):
+                self.calls.append(call)
+                continue
+            if call.group is not None:
+                if call.group.is_full:
+                    self.calls.append(call)
+                    continue
+                call.group.running += 1
+            if execution.claimed.recoveries or self._needed(call) is not None:
+                self.preparing += 1
+                execution.ending.start(self._prepare(call))
+            else:
+                execution.enter(call)
+
+    def _has_thread_for(self, call: Call) -> bool:
+        assert call.definition is not None
+        return call.definition.is_async or self._host.threads.has_room(self._execution.nudge)
+
+    async def _prepare(self, call: Call) -> None:
+        """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
+        execution = self._execution
+        try:
+            async with self._renewing:  # one renewal serves all that wait for it
+                needed = self._needed(call)
+                if needed is not None:
+                    await execution.reports.renew(needed)
+            if execution.claimed.recoveries:
+                await execution.reports.begin(call)
+        finally:
+            self.preparing -= 1
+        if execution.is_over:
+            return
+        if not execution.is_leaving and self._has_thread_for(call):
+            execution.enter(call)
+        else:
+            if call.group is not None:
+                call.group.running -= 1
+            self.add(call)
+
+    def _needed(self, call: Call) -> Duration | None:
+        assert call.definition is not None
+        return self._execution.tenure.needed_before(call.definition.visibility_for)

@@ -1,0 +1,198 @@
+"""Does a run wait for a person, take the first decision and no other, and keep who made it?"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from tests.integration.conftest import Gate, eventually, log_of, row_of
+from windlass import Context, Decision, InvalidInput, NotFound, WrongState
+from windlass.model.duration import from_instant
+from windlass.model.run import Deed
+from windlass.model.time import Instant
+from windlass.testing.harness import Harness
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+async def test_a_run_waits_for_a_decision_and_gets_all_of_it(harness: Harness, verb: str) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context, id: str) -> Decision:
+        return await ctx.approval(f"Ship {id}?", data={"id": id})
+
+    handle = await harness.start(shipping, "7")
+    await harness.idle()
+    await harness.advance("1d")
+    assert (await row_of(harness, handle)).status == "waiting"
+    at = from_instant(Instant(harness.clock.now()))
+
+    made = await getattr(handle, verb)(by="ann", note="all paid\nlooks good")
+
+    expected = Decision(
+        outcome="approved" if verb == "approve" else "rejected", by="ann", note="all paid\nlooks good", at=at
+    )
+    assert made == expected
+    assert await handle.result() == expected
+    assert expected.is_approved is (verb == "approve")
+
+
+async def test_who_decided_stands_in_the_log(harness: Harness) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> str:
+        return (await ctx.approval("Ship?")).outcome
+
+    handle = await harness.start(shipping)
+    await harness.idle()
+    await handle.reject(by="ann", note="no stock")
+    assert await handle.result() == "rejected"
+
+    (entry,) = [entry for entry in await log_of(harness, handle.id) if entry.cause == "reject"]
+    assert (entry.from_status, entry.to_status) == ("waiting", "pending")
+    assert msgspec.json.decode(entry.data or b"", type=Deed) == Deed(by="ann", note="no stock", step="approval")
+
+
+async def test_the_same_decision_again_is_a_repeat_and_another_one_is_refused(harness: Harness) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> str:
+        outcome = (await ctx.approval("Ship?")).outcome
+        await ctx.sleep("1h")
+        return outcome
+
+    handle = await harness.start(shipping)
+    await harness.idle()
+    first = await handle.approve(by="ann")
+    assert await handle.approve(by="ann") == first
+    await harness.idle()
+    assert await handle.approve() == first  # received by now
+    with pytest.raises(WrongState, match=r"Approval 'Ship\?' of run_\w+ is approved by ann; waiting was expected"):
+        await handle.reject(by="bob")
+    with pytest.raises(WrongState, match="is approved by ann"):
+        await handle.approve(by="bob")
+    await harness.advance("1h")
+
+    assert await handle.result() == "approved"
+
+
+async def test_an_approval_expires(harness: Harness) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> Decision:
+        return await ctx.approval("Ship?", timeout="2h")
+
+    begun_at = from_instant(Instant(harness.clock.now()))
+    handle = await harness.start(shipping)
+    await harness.idle()
+    await harness.advance("2h")
+
+    decision = await handle.result()
+    assert decision == Decision(outcome="expired", at=begun_at + timedelta(hours=2))
+    with pytest.raises(WrongState, match="over; waiting was expected"):
+        await handle.approve()
+
+
+async def test_a_decision_that_comes_after_its_time_is_refused_though_nobody_has_noticed(idle_harness: Harness) -> None:
+    harness = idle_harness
+
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> str:
+        return (await ctx.approval("Ship?", timeout="1h")).outcome
+
+    handle = await harness.start(shipping)
+    async with harness.app.worker():
+        await harness.until(handle, "waiting")
+    harness.clock.advance("2h")
+    with pytest.raises(WrongState, match="is expired; waiting was expected"):
+        await handle.approve(by="ann")
+    async with harness.app.worker():
+        assert await handle.result() == "expired"
+
+
+async def test_what_does_not_wait_cannot_be_approved(harness: Harness) -> None:
+    @harness.app.workflow
+    async def napping(ctx: Context) -> None:
+        await ctx.sleep("1h")
+
+    handle = await harness.start(napping)
+    await harness.idle()
+    with pytest.raises(WrongState, match="is sleeping; one that waits for an approval was expected"):
+        await handle.approve()
+    with pytest.raises(NotFound, match="Approval 'approval' does not exist"):
+        await handle.approve(step="approval")
+    with pytest.raises(NotFound):
+        await harness.app.handle("run_" + "0" * 26).approve()
+
+
+async def test_of_several_approvals_one_must_be_named(harness: Harness) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> list[str]:
+        decisions = await asyncio.gather(ctx.approval("Legal?"), ctx.approval("Finance?"))
+        return [decision.outcome for decision in decisions]
+
+    handle = await harness.start(shipping)
+    await harness.until(handle, "waiting")
+    with pytest.raises(InvalidInput, match=r"waits for 2 approvals. Say which one with step=: 'approval', 'approval#2'"):
+        await handle.approve()
+    with pytest.raises(NotFound, match=r"Approval 'approval#3' does not exist. Did you mean"):
+        await handle.approve(step="approval#3")
+    await handle.reject(step="approval#2")
+    await handle.approve()  # only one is left
+
+    assert await handle.result() == ["approved", "rejected"]
+
+
+async def test_a_decision_reaches_a_run_whose_body_is_at_work(harness: Harness, gate: Gate) -> None:
+    seen = list[str]()
+
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> None:
+        async def ask() -> None:
+            seen.append((await ctx.approval("Ship?")).outcome)
+
+        await asyncio.gather(ctx.step(gate.wait), ask())
+
+    handle = await harness.start(shipping)
+    await gate.reached()
+
+    async def is_asked() -> bool:
+        return any(step.kind == "approval" for step in await harness.steps(handle))
+
+    await eventually(is_asked, what="the approval is on record")
+    await handle.approve(by="ann")
+    await eventually(lambda: seen == ["approved"], what="the decision is received")
+    gate.open()
+    await handle.result()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"by": ""}, "Invalid by"),
+        ({"by": "a" * 256}, "Invalid by"),
+        ({"note": "x" * 2_001}, "max 2000 characters"),
+        ({"note": "a\0b"}, "no NUL characters"),
+        ({"step": ""}, "Invalid step"),
+    ],
+)
+async def test_who_and_why_are_checked_before_anything_is_written(
+    harness: Harness, arguments: dict[str, str], text: str
+) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> str:
+        return (await ctx.approval("Ship?")).outcome
+
+    handle = await harness.start(shipping)
+    await harness.idle()
+    with pytest.raises(InvalidInput, match=text):
+        await handle.approve(**arguments)
+    assert await handle.status() == "waiting"
+
+
+@pytest.mark.parametrize("title", ["", "  ", "x" * 201, 7])
+async def test_an_approval_needs_a_title(harness: Harness, title: str) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> str:
+        return (await ctx.approval(title)).outcome
+
+    with pytest.raises(Exception, match="title"):
+        await harness.run(shipping)

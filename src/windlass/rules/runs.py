@@ -142,7 +142,7 @@ def cancel(run: Run, *, now: Instant) -> Run:
     """End a run. Its token stays: whoever holds it learns at its next write that the run is over."""
     if run.status not in OPEN:
         raise WrongState("Run", run.id, run.status, wanted="one that is not over")
-    return replace(_unclaimed(run, RunStatus.CANCELLED, None), recoveries=run.recoveries, finished_at=now)
+    return replace(_unclaimed(run, RunStatus.CANCELLED, None), finished_at=now)
 
 
 def is_expired(run: Run, *, now: Instant) -> bool:

@@ -127,6 +127,55 @@ select 'two results of a run have one place', s.namespace, s.run_id from steps s
  where s.step_order is not null
  group by s.namespace, s.run_id, s.step_order having count(*) > 1
 union all
+select 'a run that nobody executes is held for a person', r.namespace, r.id from runs r
+ where r.held <> 0 and r.status <> 'running'
+union all
+select 'a run that does not wait counts children', r.namespace, r.id from runs r
+ where r.unmet < 0 or (r.unmet > 0 and r.status <> 'waiting')
+union all
+select 'a waiting run waits for nothing', r.namespace, r.id from runs r
+ where r.status = 'waiting'
+   and not exists (select 1 from steps s
+                    where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
+                      and s.kind in ('event', 'approval', 'child'))
+union all
+select 'a run waits for a message that is here', r.namespace, r.id from runs r
+ where r.status = 'waiting'
+   and exists (select 1 from steps s
+                 join inbox m on m.namespace = s.namespace and m.run_id = s.run_id and m.kind = s.kind
+                where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
+                  and m.name = case when s.kind = 'event' then s.awaits else s.step_key end and m.taken_by is null)
+union all
+select 'a run waits for a child that is over', r.namespace, r.id from runs r
+ where r.status = 'waiting'
+   and (select count(*) from steps s
+          join runs c on c.namespace = s.namespace and c.id = s.awaits
+         where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
+           and s.kind = 'child'
+           and (c.status in ('failed', 'cancelled', 'skipped') or (c.status = 'completed' and r.unmet = 0))) > 0
+union all
+select 'a run counts other children than it waits for', r.namespace, r.id from runs r
+ where r.unmet > 0
+   and r.unmet <> (select count(*) from steps s
+                     join runs c on c.namespace = s.namespace and c.id = s.awaits
+                    where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
+                      and s.kind = 'child' and c.finished_at is null)
+union all
+select 'a child has no parent', r.namespace, r.id from runs r
+ where (r.parent is null) <> (r.parent_step is null)
+    or (r.parent is not null
+        and not exists (select 1 from runs p where p.namespace = r.namespace and p.id = r.parent))
+union all
+select 'a message was received by no step', m.namespace, m.run_id || ' ' || m.id from inbox m
+ where m.taken_by is not null
+   and not exists (select 1 from steps s
+                    where s.namespace = m.namespace and s.run_id = m.run_id and s.step_key = m.taken_by
+                      and s.status = 'completed' and s.kind = m.kind)
+union all
+select 'a step received two messages', m.namespace, m.run_id || ' ' || m.taken_by from inbox m
+ where m.taken_by is not null
+ group by m.namespace, m.run_id, m.taken_by having count(*) > 1
+union all
 select 'a start key belongs to a run that was started otherwise', k.namespace, k.key
   from keys k
   join runs r on r.namespace = k.namespace and r.id = k.run_id

@@ -18,6 +18,8 @@ from rich.text import Text
 from windlass.cli.terminal import NARROWEST, STATUS_STYLES, Glyphs, Screen, status_glyph
 from windlass.demo.scenes import (
     AllKilled,
+    ApprovalGiven,
+    ApprovalWaits,
     FileMade,
     Resumed,
     RunsAccepted,
@@ -47,6 +49,8 @@ EVENTS = {
     RunsAccepted: "runs_accepted",
     WorkerKilled: "worker_killed",
     Resumed: "resumed",
+    ApprovalWaits: "approval_waits",
+    ApprovalGiven: "approval_given",
     AllKilled: "all_killed",
     RunsEnded: "runs_ended",
 }
@@ -144,6 +148,12 @@ def _words(scene: Scene, *, glyphs: Glyphs) -> Sequence[Text]:
             return [line.append(f", with {_runs(worker.holds)}")]
         case Resumed():
             return _resumed(scene, glyphs=glyphs)
+        case ApprovalWaits(title=title, command=command):
+            line = Text(f"{title} ", style="bold")
+            line.append(" the order waits for a person, and no process for it:", style="not bold default")
+            return [line, Text(command, style=DIM)]
+        case ApprovalGiven(title=title, by=by):
+            return [Text(f"{glyphs.completed} ", style="green").append(f"approved by {by}", style="default")]
         case AllKilled(workers=workers, key=key, open_runs=open_runs):
             line = Text(f"kill -9 {' '.join(str(worker.pid) for worker in workers)}", style="bold red")
             line.append(f"  everything is dead, in the middle of {key};", style="not bold default")
@@ -214,6 +224,9 @@ def run_line(state: RunState, *, now: Instant, glyphs: Glyphs) -> Text:
     for key in PLANS[state.run.name].steps:
         line.append(f" {key} ", style="not bold default").append(signs_of(state, key, glyphs=glyphs))
     due_at = state.run.available_at
+    if status is RunStatus.WAITING:
+        asked = next((step.awaits for step in state.steps if step.status is StepStatus.WAITING), None)
+        line.append(f"   {asked or ''}", style="not bold default")
     if due_at is not None and due_at > now and status in (RunStatus.SLEEPING, RunStatus.PENDING):
         line.append(f"   {'' if status is RunStatus.SLEEPING else 'again in '}", style="not bold default")
         line.append(f"{(due_at - now) / SECOND:.1f} s" + (" left" if status is RunStatus.SLEEPING else ""))

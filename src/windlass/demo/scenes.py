@@ -64,6 +64,18 @@ class Resumed(Struct, frozen=True, kw_only=True):
     is_same_key: bool
 
 
+class ApprovalWaits(Struct, frozen=True, kw_only=True):
+    """A run waits for a person, and for nothing else: no process holds it."""
+
+    title: str
+    command: str  # that would decide it
+
+
+class ApprovalGiven(Struct, frozen=True, kw_only=True):
+    title: str
+    by: str
+
+
 class AllKilled(Struct, frozen=True, kw_only=True):
     workers: tuple[WorkerState, ...]
     key: str
@@ -75,7 +87,17 @@ class RunsEnded(Struct, frozen=True, kw_only=True):
     total: int
 
 
-Scene: TypeAlias = FileMade | WorkersStarted | RunsAccepted | WorkerKilled | Resumed | AllKilled | RunsEnded
+Scene: TypeAlias = (
+    FileMade
+    | WorkersStarted
+    | RunsAccepted
+    | WorkerKilled
+    | Resumed
+    | ApprovalWaits
+    | ApprovalGiven
+    | AllKilled
+    | RunsEnded
+)
 
 
 class Ending(Struct, frozen=True, kw_only=True):

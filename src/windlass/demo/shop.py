@@ -1,4 +1,4 @@
-"""What the demo executes: an order, twenty parcels, a reminder that sleeps and a refund that fails.
+"""What the demo executes: an order that waits for a person, twenty parcels, a reminder that sleeps, a refund that fails.
 
 The order is hit in the middle of `charge` and again in the middle of `ship`: there the first attempt waits for as long
 as it takes to be killed, so that the story is the same on a slow machine.
@@ -125,7 +125,7 @@ def open_shop(app: App, *, bodies: Bodies, pace: float) -> tuple[Call, ...]:
     async def order(ctx: Context, id: str) -> str:
         shelf = await ctx.step(bodies.reserve, id)
         paid = await ctx.step(bodies.charge, id)
-        await ctx.sleep(2.0 * pace)
+        await ctx.approval(f"Ship order {id}?", data={"shelf": shelf, "paid": paid})
         shipped = await ctx.step(bodies.ship, id)
         return f"{shelf}, {paid}, {shipped}"
 

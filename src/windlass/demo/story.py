@@ -11,13 +11,15 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from windlass.api.service import Runs
+from windlass.api.service import Control, Runs
 from windlass.app import App
 from windlass.assembly import open_engine
 from windlass.demo.journal import FILE, Event, Journal, Line, read_journal
 from windlass.demo.judge import Recorded, judge
 from windlass.demo.scenes import (
     AllKilled,
+    ApprovalGiven,
+    ApprovalWaits,
     Audience,
     Ending,
     FileMade,
@@ -33,6 +35,7 @@ from windlass.demo.scenes import (
 )
 from windlass.demo.shop import ORDER, PLANS, REFUND, Bodies, Provider, open_shop
 from windlass.demo.workers import DATABASE, DemoFailed, WorkerProcess, Workers
+from windlass.model.commands import Decide
 from windlass.model.page import ListRuns
 from windlass.model.run import DEATH, Run, RunId, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
@@ -45,6 +48,7 @@ MOST_RUNS = 100
 FRAME = 125 * MILLISECOND
 PATIENCE = 60 * SECOND  # for one scene, on a machine that has other things to do
 WORKERS = 2
+SPECTATOR = "you"
 
 
 class Stuck(DemoFailed):
@@ -73,6 +77,7 @@ class Story:
             await self._start_runs(url)
             try:
                 await self._kill_one()
+                await self._approve(opened.control)
                 await self._restart(await self._kill_all())
                 await self._until_ended()
             except Stuck as stuck:
@@ -112,6 +117,20 @@ class Story:
         state = self._state(victim, await self._look())  # of the dead: while it lived it might have claimed more
         self._tell(WorkerKilled(worker=state, key="charge"))
         await self._until_repeated(entered, since=self._clock.monotonic())
+
+    async def _approve(self, control: Control) -> None:
+        """The order waits for a person; the audience is that person."""
+
+        async def is_asked(snapshot: Snapshot) -> bool:
+            order = _order(snapshot)
+            return order.run.status is RunStatus.WAITING and any(step.kind is StepKind.APPROVAL for step in order.steps)
+
+        order = _order(await self._until(is_asked, what="the order waits for its approval"))
+        (asked,) = [step for step in order.steps if step.kind is StepKind.APPROVAL]
+        self._tell(ApprovalWaits(title=asked.awaits or "", command=f"windlass approve {order.run.id}"))
+        await self._pause(1.5)
+        await control.decide(Decide(namespace=NAMESPACE, run_id=order.run.id, is_approved=True, by=SPECTATOR))
+        self._tell(ApprovalGiven(title=asked.awaits or "", by=SPECTATOR))
 
     async def _kill_all(self) -> Line:
         entered = await self._until_at_work("ship")

@@ -193,7 +193,7 @@ def test_into_a_pipe_every_event_is_one_line_without_control_codes(together: dic
 
     events = [line for line in demo.told.splitlines() if re.match(r" *\d+\.\d s  ", line)]
 
-    assert len(events) == len(set(events)) == 9
+    assert len(events) == len(set(events)) == 11
     assert "\x1b" not in demo.told
 
 

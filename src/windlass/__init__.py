@@ -5,9 +5,13 @@ from __future__ import annotations
 from importlib.metadata import version as _version
 
 from windlass.app import App
+from windlass.client.calls import Call, call
 from windlass.client.handle import Handle
+from windlass.client.sync import SyncHandle
+from windlass.define.child import Child
 from windlass.define.context import Context
 from windlass.define.current import StepInfo, current_step
+from windlass.define.event import Event
 from windlass.define.retry import Retry
 from windlass.errors import (
     AlreadyExists,
@@ -19,15 +23,18 @@ from windlass.errors import (
     Rejected,
     ReplayMismatch,
     ResultTimeout,
+    RunCancelled,
     RunFailed,
     StepError,
     StepFailed,
     StoreRefused,
     Unavailable,
     UserCodeError,
+    WaitTimeout,
     WindlassError,
     WrongState,
 )
+from windlass.model.message import Decision
 
 __version__ = _version("windlass")
 
@@ -35,6 +42,12 @@ __all__ = [
     "App",
     "Context",
     "Handle",
+    "SyncHandle",
+    "call",
+    "Call",
+    "Event",
+    "Child",
+    "Decision",
     "Retry",
     "StepError",
     "current_step",
@@ -52,6 +65,8 @@ __all__ = [
     "StoreRefused",
     "ReplayMismatch",
     "ResultTimeout",
+    "WaitTimeout",
+    "RunCancelled",
     "UserCodeError",
     "StepFailed",
     "RunFailed",

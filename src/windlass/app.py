@@ -1,8 +1,9 @@
 """What users hold: an App declares workflows, starts runs, and executes them.
 
-    declare   workflow · step · event                  synchronous, writes nothing
-    execute   run (to the end) · serve (for ever) · worker (inside a loop you own)
-    ask       start · handle                     opens the database at the first await, once
+    declare   workflow · step · event                      define/declarations.py: synchronous, writes nothing
+    ask       start · start_many · handle · pause · resume client/asks.py: opens the database at the first await, once
+              sync: the same, blocking                     client/sync.py
+    execute   run (to the end) · serve (for ever) · worker (inside a loop you own) · lifespan (of a web app)
 
 Deciding what may happen is not done here: declarations go to `define`, questions to `client`, execution to `worker`.
 """
@@ -19,18 +20,19 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from windlass.api.service import Control, Runs
+from windlass.client.asks import Asks
 from windlass.client.client import Client
-from windlass.client.handle import Door, Handle
+from windlass.client.handle import Door
 from windlass.client.opening import Opening
+from windlass.client.sync import Sync
 from windlass.codec import Codec, Hook
 from windlass.define.context import Context
-from windlass.define.event import Event
-from windlass.define.options import START_OPTIONS, DurationLike, StartOptions, refuse_unknown_options, shorten
+from windlass.define.declarations import Declarations
+from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
-from windlass.define.retry import Retry
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, NotAllowed
 from windlass.model.failure import FailureKind
@@ -44,10 +46,7 @@ if TYPE_CHECKING:
     from windlass.worker.worker import Worker
 
 R = TypeVar("R")
-T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-StepFunction = TypeVar("StepFunction", bound=Callable[..., Any])
-WorkflowFunction = TypeVar("WorkflowFunction", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 SLOTS = 100
 MAX_SLOTS = 10_000
@@ -55,7 +54,7 @@ MAX_SLOTS = 10_000
 log = logging.getLogger("windlass")
 
 
-class App:
+class App(Declarations, Asks):
     """Durable workflows over one database: `App()` uses ./windlass.db, `App("postgresql://…")` a server.
 
     The database is chosen by the argument, else WINDLASS_URL, else windlass.toml, else ./windlass.db. `classify` names
@@ -87,75 +86,7 @@ class App:
         self._opening: Opening[Opened] = Opening(self._open_engine, lambda opened: opened.close())
         self._workers: list[Worker] = []
         self._closing: asyncio.Task[None] | None = None
-
-    # Declare
-
-    @overload
-    def workflow(self, function: WorkflowFunction, /) -> WorkflowFunction: ...
-
-    @overload
-    def workflow(
-        self,
-        *,
-        name: str | None = None,
-        version: str = "",
-        queue: str = "default",
-        retry: Retry | None = None,
-        timeout: DurationLike | None = None,
-        visibility: DurationLike | None = None,
-    ) -> Callable[[WorkflowFunction], WorkflowFunction]: ...
-
-    def workflow(
-        self,
-        function: Any = None,
-        *,
-        name: str | None = None,
-        version: str = "",
-        queue: str = "default",
-        retry: Retry | None = None,
-        timeout: DurationLike | None = None,
-        visibility: DurationLike | None = None,
-    ) -> Any:
-        """Declare an `async def` whose first parameter is `ctx`. Returns the function unchanged.
-
-        Example: `@app.workflow`, or `@app.workflow(name="order", queue="shop")`. With `version=` its runs are executed
-        by this version only.
-        """
-        options: dict[str, Any] = {"name": name, "version": version, "queue": queue, "retry": retry}
-        options |= {"timeout": timeout, "visibility": visibility}
-        return _decorate(self._registry.declare_workflow, function, options)
-
-    @overload
-    def step(self, function: StepFunction, /) -> StepFunction: ...
-
-    @overload
-    def step(
-        self,
-        *,
-        name: str | None = None,
-        retry: Retry | None = None,
-        timeout: DurationLike | None = None,
-        visibility: DurationLike | None = None,
-        raises: tuple[type[Exception], ...] = (),
-    ) -> Callable[[StepFunction], StepFunction]: ...
-
-    def step(
-        self,
-        function: Any = None,
-        *,
-        name: str | None = None,
-        retry: Retry | None = None,
-        timeout: DurationLike | None = None,
-        visibility: DurationLike | None = None,
-        raises: tuple[type[Exception], ...] = (),
-    ) -> Any:
-        """Give a function its options as a step; without this every function may be one. Returns it unchanged."""
-        options = {"name": name, "retry": retry, "timeout": timeout, "visibility": visibility, "raises": raises}
-        return _decorate(self._registry.declare_step, function, options)
-
-    def event(self, name: str, type: type[T], /) -> Event[T]:
-        """Declare something that can be sent to runs: `replied = app.event("replied", str)`."""
-        return self._registry.declare_event(name, type)
+        self._sync = Sync(self, opens=self, open=self._opening.get)
 
     # Execute
 
@@ -206,6 +137,7 @@ class App:
         opened = await self._opening.get()
         worker = Worker(
             opened.work,
+            control=opened.control,
             registry=self._registry,
             codec=self._codec,
             clock=self._clock,
@@ -225,40 +157,28 @@ class App:
         finally:
             await self._stop(worker)
 
-    # Ask
+    @asynccontextmanager
+    async def lifespan(
+        self, web: object = None, /, *, queues: Iterable[str] = ("default",), slots: int = SLOTS
+    ) -> AsyncIterator[None]:
+        """Execute runs for the time of a web app: `Starlette(lifespan=app.lifespan)`, `FastAPI(lifespan=app.lifespan)`.
 
-    async def start(
-        self,
-        fn: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
-        /,
-        *args: *Ts,
-        **options: Unpack[StartOptions],
-    ) -> Handle[R]:
-        """Store a run and return at once. It is executed by whoever serves its queue.
-
-        The same `key` with the same arguments answers with the same run. Raises InvalidInput before anything is stored.
-        Example: `handle = await app.start(order, "7", key="order-7", delay="10m")`.
+        Closes the database behind it, unless it was open before; the App may then be opened again.
         """
-        handle: Handle[R] = await self._client.start(self._registry.find_workflow(fn), args, options)
-        return handle
+        was_open = self._opening.is_open
+        try:
+            async with self.worker(queues=queues, slots=slots):
+                yield
+        finally:
+            if not was_open:
+                await self._release()
 
-    @overload
-    def handle(self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str) -> Handle[R]: ...
+    # Open and close
 
-    @overload
-    def handle(self, run_id: str, /) -> Handle[Any]: ...
-
-    def handle(self, wanted: Any, /, *, key: str | None = None) -> Handle[Any]:
-        """The handle of a run started before: by its id, or by workflow and key. Asks nothing yet."""
-        if isinstance(wanted, str) and key is None:
-            return self._client.handle(wanted)
-        if isinstance(wanted, str) or key is None:
-            raise InvalidInput(
-                "handle() takes a run id, or a workflow and its key: app.handle(order, key='order-7').",
-                reason="invalid_option",
-                path="key",
-            )
-        return self._client.handle_of_key(self._registry.find_workflow(wanted), key)
+    @property
+    def sync(self) -> Sync:
+        """The same questions for code that does not await: `app.sync.start(order, "7").result()`."""
+        return self._sync
 
     async def __aenter__(self) -> App:
         await self._opening.get()
@@ -350,19 +270,6 @@ class App:
         path = getattr(module, "__file__", None)
         where = Path(path).stem if path and getattr(module, "__name__", "") == "__main__" else None
         return f"windlass worker {where or getattr(module, '__name__', 'module')}:{name}"
-
-
-def _decorate(declare: Callable[..., object], function: Any, options: Mapping[str, Any]) -> Any:
-    """Declare now, or answer with a decorator. The caller's locals help to read annotations of nested functions."""
-    if function is not None:
-        declare(function, local=sys._getframe(2).f_locals, **options)
-        return function
-
-    def decorator(function: Any) -> Any:
-        declare(function, local=sys._getframe(1).f_locals, **options)
-        return function
-
-    return decorator
 
 
 def _shown(url: str) -> str:

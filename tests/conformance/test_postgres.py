@@ -14,10 +14,16 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
+    ControlConformance,
     DeathConformance,
+    FamilyConformance,
     FencingConformance,
     FinishingConformance,
+    GateConformance,
     LogConformance,
+    MessageConformance,
+    PauseConformance,
+    RetryConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -125,3 +131,25 @@ class TestFencing(FencingConformance):
 
 
 class TestBatches(BatchConformance): ...
+
+
+class TestControl(ControlConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestPauses(PauseConformance): ...
+
+
+class TestGates(GateConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestRetries(RetryConformance): ...
+
+
+class TestMessages(MessageConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestFamilies(FamilyConformance):
+    until_blocked = TestFencing.until_blocked

@@ -13,10 +13,16 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
+    ControlConformance,
     DeathConformance,
+    FamilyConformance,
     FencingConformance,
     FinishingConformance,
+    GateConformance,
     LogConformance,
+    MessageConformance,
+    PauseConformance,
+    RetryConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -72,3 +78,21 @@ class TestFencing(FencingConformance): ...
 
 
 class TestBatches(BatchConformance): ...
+
+
+class TestControl(ControlConformance): ...
+
+
+class TestPauses(PauseConformance): ...
+
+
+class TestGates(GateConformance): ...
+
+
+class TestRetries(RetryConformance): ...
+
+
+class TestMessages(MessageConformance): ...
+
+
+class TestFamilies(FamilyConformance): ...

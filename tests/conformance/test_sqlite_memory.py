@@ -13,9 +13,15 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
+    ControlConformance,
+    FamilyConformance,
     FencingConformance,
     FinishingConformance,
+    GateConformance,
     LogConformance,
+    MessageConformance,
+    PauseConformance,
+    RetryConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -79,3 +85,21 @@ class TestFencing(FencingConformance): ...
 
 
 class TestBatches(BatchConformance): ...
+
+
+class TestControl(ControlConformance): ...
+
+
+class TestPauses(PauseConformance): ...
+
+
+class TestGates(GateConformance): ...
+
+
+class TestRetries(RetryConformance): ...
+
+
+class TestMessages(MessageConformance): ...
+
+
+class TestFamilies(FamilyConformance): ...

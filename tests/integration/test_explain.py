@@ -398,7 +398,7 @@ async def test_a_run_whose_workers_are_full(open_shared: OpenHarness) -> None:
     )
 
 
-async def test_a_paused_run(open_shared: OpenHarness) -> None:
+async def test_a_run_under_which_the_code_changed(open_shared: OpenHarness) -> None:
     harness = await open_shared(has_worker=False)
     handle, hand = await order_of(harness), ByHand(harness)
     run = await hand.claim_one()
@@ -408,7 +408,7 @@ async def test_a_paused_run(open_shared: OpenHarness) -> None:
 
     found = await explained(harness, handle)
 
-    assert (found.code, found.step) == ("paused", "ship")
+    assert (found.code, found.step) == ("mismatch", "ship")
     assert found.text == (
         "It has been held for a person since 00:00:00 UTC (1 min 30 s): The code changed under it. "
         f"Then: windlass resume {handle.id}"

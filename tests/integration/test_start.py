@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import OpenHarness, path_of, row_of
-from windlass import AlreadyExists, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout
+from windlass import AlreadyExists, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed
 from windlass.codec import MAX_PAYLOAD
 from windlass.model.duration import from_instant
 from windlass.model.page import ListRuns
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
+from windlass.settings import Settings
 from windlass.testing.harness import Harness
 
 SECOND, HOUR = 1_000_000, 3_600_000_000
@@ -129,6 +130,36 @@ async def test_runs_without_a_key_are_all_different(shop: Harness) -> None:
     assert sorted(handle.id for handle in handles) == [handle.id for handle in handles]  # ids sort by creation
 
 
+@pytest.mark.spec("security:42")
+async def test_a_key_is_free_again_when_it_has_expired(open_harness: OpenHarness) -> None:
+    harness = await open_harness(settings=Settings(keys_expire_for=Duration(HOUR)))
+    harness.app.workflow(order)
+    first = await harness.start(order, "7", key="order-7")
+    await harness.advance("59m")
+    assert (await harness.start(order, "7", key="order-7")).id == first.id
+    with pytest.raises(AlreadyExists):
+        await harness.start(order, "8", key="order-7")
+    await harness.advance("1m")
+
+    second = await harness.start(order, "8", key="order-7")
+
+    assert second.id != first.id
+    assert (await first.result(), await second.result()) == ("1 of 7", "1 of 8")
+    assert (await harness.start(order, "8", key="order-7")).id == second.id
+    found = harness.app.handle(order, key="order-7")
+    assert (await found.result(), found.id) == ("1 of 8", second.id)
+
+
+@pytest.mark.spec("security:42")
+async def test_a_key_that_does_not_expire_is_kept_for_ever(harness: Harness) -> None:
+    harness.app.workflow(order)
+    first = await harness.start(order, "7", key="order-7")
+    await first.result()
+    harness.clock.advance("3650d")
+
+    assert (await harness.start(order, "7", key="order-7")).id == first.id
+
+
 @pytest.mark.spec("security:41")
 @pytest.mark.parametrize("key", ["", "   ", " a", "a ", "x" * 256, "a\nb", "a\x00", "\ud800", 7, b"a", "\u2028"])
 async def test_bad_keys_are_refused(shop: Harness, key: Any) -> None:
@@ -215,7 +246,11 @@ async def test_a_time_that_has_passed_means_now(harness: Harness) -> None:
         {"queue": "x" * 201},
         {"queue": 5},
         {"region": "eu"},
-        {"timeout": "1s"},
+        {"timeout": 0},
+        {"timeout": -1},
+        {"timeout": "1 fortnight"},
+        {"timeout": "11000d"},
+        {"timeout": True},
     ],
 )
 async def test_bad_options_are_refused_before_anything_is_written(shop: Harness, options: dict[str, Any]) -> None:
@@ -335,6 +370,66 @@ async def test_a_handle_made_of_a_key_is_of_its_workflow(shop: Harness) -> None:
     assert found.id == handle.id
     with pytest.raises(NotFound):
         await shop.app.handle(invoice, key="order-7").status()
+
+
+async def test_a_handle_made_of_a_key_has_the_result_after_the_end(open_shared: OpenHarness) -> None:
+    worker, client = await open_shared(), await open_shared(has_worker=False)
+    for harness in (worker, client):
+        harness.app.workflow(order)
+    started = await worker.start(order, "7", key="order-7")
+    await started.result()
+
+    handle = client.app.handle(order, key="order-7")
+
+    assert (await handle.result(), await handle.status(), handle.id) == ("1 of 7", "completed", started.id)
+
+
+async def test_a_key_nobody_has_used_is_said_so_by_every_call(shop: Harness) -> None:
+    for call in ("result", "status", "explain", "cancel", "pause", "resume", "retry", "approve", "reject"):
+        with pytest.raises(NotFound, match="'order-8' does not exist"):
+            await getattr(shop.app.handle(order, key="order-8"), call)()
+
+
+async def test_a_handle_wants_an_id_or_a_workflow_and_its_key(shop: Harness) -> None:
+    for wanted in ((order, None), ("order", "order-7")):
+        with pytest.raises(InvalidInput) as refused:
+            shop.app.handle(wanted[0], key=wanted[1])  # type: ignore[arg-type]
+        assert str(refused.value) == (
+            "handle() takes a run id, or a workflow and its key: app.handle(order, key='order-7')."
+        )
+
+
+@pytest.mark.parametrize("given_to", ["start", "workflow"])
+async def test_a_run_that_outlives_its_time_fails_as_a_timeout(harness: Harness, given_to: str) -> None:
+    @harness.app.workflow(timeout="1h" if given_to == "workflow" else None)
+    async def nap(ctx: Context) -> str:
+        await ctx.sleep("2h")
+        return "awake"
+
+    handle = await harness.start(nap, timeout="1h" if given_to == "start" else None)
+    other = await harness.start(nap, timeout="1d")
+    await harness.idle()
+    await harness.advance("59m")
+    assert await handle.status() == "sleeping"
+    await harness.advance("1m")
+
+    with pytest.raises(RunFailed) as failed:
+        await handle.result()
+    assert failed.value.kind == "timeout"
+    await harness.advance("1h")
+    assert await other.result() == "awake"
+
+
+async def test_a_run_nobody_took_in_time_fails_as_a_timeout(shop: Harness) -> None:
+    handle = await shop.start(order, "7", timeout="1h", delay="30m")
+    shop.clock.advance("89m")
+    assert await handle.status() == "pending"
+    shop.clock.advance("1m")
+
+    async with shop.app.worker():
+        with pytest.raises(RunFailed) as failed:
+            await handle.result()
+    assert failed.value.kind == "timeout"
 
 
 @pytest.mark.spec("invariants:I-11")

@@ -152,8 +152,9 @@ def settling(tx: Tx) -> Awaitable[None]:
 
 
 RUN, PAYLOAD, STEP, KEY = "runs_pkey", "payloads_pkey", "steps_pkey", "keys_pkey"
-LOG, CLAIM, HOLDER = "log_subject", "runs_claim", "runs_worker"
+LOG, CLAIM, HOLDER, PARENT = "log_subject", "runs_claim", "runs_worker", "runs_parent"
 WORKERS, OPEN = "workers_pkey", "workers_open"
+RETRY, INBOX, MESSAGE = "runs_retry", "inbox_pkey", "inbox_id"
 
 # By which columns an index must be entered: by fewer, it would be a walk through the namespace.
 ENTERED_BY = {
@@ -165,12 +166,16 @@ ENTERED_BY = {
     CLAIM: ("namespace", "queue", "name", "version"),
     HOLDER: ("namespace", "worker"),
     WORKERS: ("namespace", "id"),
+    PARENT: ("namespace", "parent"),
+    RETRY: ("namespace", "retry_of"),
+    INBOX: ("namespace", "run_id"),
+    MESSAGE: ("namespace", "run_id"),
     OPEN: ("namespace",),  # it holds nobody who has stopped
 }
 
 
-def saving(tx: Tx) -> Awaitable[bool]:
-    was = Run(
+def running() -> Run:
+    return Run(
         namespace=NAMESPACE,
         id=HELD[0].id,
         name="invoice",
@@ -188,7 +193,18 @@ def saving(tx: Tx) -> Awaitable[bool]:
         started_at=Instant(1),
         finished_at=None,
     )
-    return tx.runs.save(replace(was, status=RunStatus.SLEEPING, worker=None), was=was)
+
+
+def saving(tx: Tx) -> Awaitable[bool]:
+    return tx.runs.save(replace(running(), status=RunStatus.SLEEPING, worker=None), was=running())
+
+
+def copying(tx: Tx) -> Awaitable[None]:
+    return tx.retries.create(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0], at=Instant(1))
+
+
+def filling(tx: Tx) -> Awaitable[None]:
+    return tx.retries.fill(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0], before=2)
 
 
 class Hot(NamedTuple):
@@ -237,6 +253,19 @@ HOT = {
     "list_runs: the first page": hot(listing(), RUN),
     "list_runs: a later page": hot(listing(before=f"run_o{NUMBER + 100}"), RUN),
     "list_runs: of a status that is common": hot(listing(status=RunStatus.PENDING, before=f"run_o{NUMBER + 100}"), RUN),
+    "list_runs: since when": hot(listing(created_after=Instant(1), before=f"run_o{NUMBER + 100}"), RUN),
+    "list_children": hot(listing(parent=HELD[0].id), PARENT),
+    "following_children": hot(lambda tx: tx.children.following(NAMESPACE, parents=[run.id for run in HELD]), PARENT),
+    "end_runs": hot(
+        lambda tx: tx.children.end([replace(running(), status=RunStatus.CANCELLED, finished_at=Instant(2))]), RUN
+    ),
+    "retry_of_run": hot(lambda tx: tx.retries.of(NAMESPACE, run_id=FINISHED[0]), RETRY),
+    "places_of_steps": hot(lambda tx: tx.retries.places(NAMESPACE, run_id=FINISHED[0]), STEP),
+    "copy_run": hot(copying, RUN, PAYLOAD),
+    "copy_payload": hot(copying, RUN, PAYLOAD),
+    "copy_steps": hot(filling, STEP, INBOX, MESSAGE),
+    "copy_messages": hot(filling, STEP, INBOX, MESSAGE),
+    "move_key": hot(lambda tx: tx.retries.move_key(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0]), KEY, PAYLOAD),
     "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)])),
     "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),

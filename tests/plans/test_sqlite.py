@@ -16,6 +16,7 @@ from tests.plans.given import (
     COLD,
     ENTERED_BY,
     HOT,
+    INBOX,
     KEY,
     LARGE,
     PAYLOAD,
@@ -49,12 +50,16 @@ PRIMARY_KEYS = {
     "p": PAYLOAD,
     "payloads": PAYLOAD,
     "k": KEY,
+    "keys": KEY,
     "s": STEP,
     "m": STEP,
+    "b": INBOX,
     "sqlite_autoindex_runs_1": RUN,
     "sqlite_autoindex_workers_1": WORKERS,
 }
-SEARCH = re.compile(r"SEARCH (\w+) (?:EXISTS )?USING (?:(?:COVERING )?INDEX (\w+)|PRIMARY KEY) \((.+)\)$")
+SEARCH = re.compile(
+    r"SEARCH (\w+) (?:EXISTS )?USING (?:(?:COVERING )?INDEX (\w+)|PRIMARY KEY) \((.+)\)(?: LEFT-JOIN)?$"
+)
 # What may be read from one end to the other: the lanes, which are few, and lists that the caller gave. A rowid was
 # found in the claim index.
 SHORT = re.compile(

@@ -25,9 +25,18 @@ async def order(ctx: windlass.Context, id: str, note: str = "") -> Receipt:
     return await ctx.step(charge, id, 3)
 
 
-@app.workflow(name="nightly", queue="reports", version="2", retry=windlass.Retry(5), visibility="10m")
+@app.workflow(name="nightly", queue="reports", version="2", retry=windlass.Retry(5), timeout="1d", visibility="10m")
 async def report(ctx: windlass.Context) -> None:
     await ctx.sleep("1d")
+
+
+@app.workflow
+async def ship(ctx: windlass.Context, parcel: int) -> float:
+    return parcel / 2
+
+
+replied = app.event("replied", str)
+paid = app.event("paid", Receipt)
 
 
 @app.step
@@ -78,6 +87,36 @@ async def maps(ctx: windlass.Context) -> None:
     assert_type(await ctx.map(fetch, [1, 2]), list[str])
     assert_type(await ctx.map(resize, range(3), limit=2, retry=windlass.Retry(2)), list[float])
     assert_type(await ctx.map(fetch, [1, 2], key=lambda id: f"user-{id}"), list[str])
+    assert_type(await ctx.map(ship, [1, 2]), list[float])
+    assert_type(await ctx.map(ship, [1], key=lambda parcel: str(parcel), limit=2, on_cancel="abandon"), list[float])
+
+
+async def waits(ctx: windlass.Context) -> None:
+    assert_type(replied, windlass.Event[str])
+    assert_type(await ctx.receive(replied), str)
+    assert_type(await ctx.receive(paid, timeout="1d"), Receipt)
+    assert_type(await ctx.receive(paid, timeout="1d", default=None), Receipt | None)
+    assert_type(await ctx.receive(replied, timeout=60, default=0), str | int)
+    decision = await ctx.approval("Ship it?", data={"id": 7}, timeout="2d")
+    assert_type(decision, windlass.Decision)
+    assert_type(decision.by, str | None)
+    name, value = await ctx.race(reply=ctx.receive(replied), late=ctx.sleep("1d"))
+    assert_type(name, str)
+    assert_type(value, Any)
+
+
+async def children(ctx: windlass.Context) -> None:
+    assert_type(await ctx.run(order, "7"), Receipt)
+    assert_type(await ctx.run(ship, 7, key="first", timeout="1d", on_cancel="abandon"), float)
+    child = await ctx.start(order, "7", "by hand", queue="shop")
+    assert_type(child, windlass.Child[Receipt])
+    assert_type(child.id, str)
+    assert_type(await child.result(), Receipt)
+    await child.send(paid, Receipt("7", 3))
+    assert_type(await child.cancel(), bool)
+    receipt, weight = await asyncio.gather(ctx.run(order, "7"), ctx.run(ship, 7))
+    assert_type(receipt, Receipt)
+    assert_type(weight, float)
 
 
 async def attributes(ctx: windlass.Context) -> None:
@@ -103,6 +142,47 @@ async def asking() -> None:
     async with app, app.worker(queues=["shop"], slots=3):
         assert_type(await handle.explain(), str)
         await handle.resume()
+
+
+async def steering() -> None:
+    handle = app.handle(order, key="order-7")
+    assert_type(await handle.send(paid, Receipt("7", 3)), bool)
+    assert_type(await handle.send(replied, "yes", id="mail-7"), bool)
+    assert_type(await handle.approve(by="ann", note="fine"), windlass.Decision)
+    assert_type(await handle.reject(), windlass.Decision)
+    assert_type(await handle.cancel(by="ann"), bool)
+    assert_type(await handle.retry(from_step="pack"), windlass.Handle[Receipt])
+    await handle.pause(by="ann", note="wait")
+    await app.pause(queue="mail", by="ann", note="the server is moved")
+    await app.resume(workflow=order)
+
+
+async def many() -> None:
+    assert_type(windlass.call(order, "7", key="order-7", delay="1h"), windlass.Call[Receipt])
+    handles = await app.start_many([windlass.call(order, str(number)) for number in range(3)])
+    assert_type(handles, list[windlass.Handle[Receipt]])
+    assert_type(await handles[0].result(), Receipt)
+
+
+def blocking() -> None:
+    handle = app.sync.start(order, "7", key="order-7", delay="10m")
+    assert_type(handle, windlass.SyncHandle[Receipt])
+    assert_type(handle.id, str)
+    assert_type(handle.result(), Receipt)
+    assert_type(app.sync.start(ship, 7).result(timeout="3s"), float)
+    assert_type(handle.explain(), str)
+    assert_type(handle.send(replied, "yes", id="mail-7"), bool)
+    assert_type(handle.approve(by="ann", note="fine"), windlass.Decision)
+    assert_type(handle.cancel(), bool)
+    assert_type(handle.retry(from_step="pack"), windlass.SyncHandle[Receipt])
+    assert_type(app.sync.handle(order, key="order-7"), windlass.SyncHandle[Receipt])
+    assert_type(app.sync.handle("run_01J"), windlass.SyncHandle[Any])
+    assert_type(app.sync.start_many([windlass.call(ship, 7)]), list[windlass.SyncHandle[float]])
+    app.sync.pause(queue="mail")
+    app.sync.resume(workflow="order", by="ann")
+    with app.sync, app.sync.worker(queues=["shop"], slots=3):
+        handle.result()
+    app.sync.close()
 
 
 def executing() -> None:

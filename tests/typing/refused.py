@@ -20,6 +20,9 @@ def charge(id: int, amount: float) -> bool:
     return amount > id
 
 
+replied = app.event("replied", str)
+
+
 async def steps(ctx: windlass.Context) -> None:
     await ctx.step(fetch, "7")  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     await ctx.step(charge, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
@@ -35,6 +38,31 @@ async def asking() -> None:
     await app.start(fetch, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     app.run(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     app.handle(order)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+
+
+async def waits(ctx: windlass.Context) -> None:
+    await ctx.receive("replied")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    await ctx.receive(replied, until="1d")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    await ctx.run(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await ctx.run(fetch, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await ctx.start(order)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await ctx.run(order, "7", on_cancel="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def steering(handle: windlass.Handle[int]) -> None:
+    await handle.send(replied, 7)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    await app.pause(topic="mail")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    windlass.call(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.start_many([order])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def blocking(handle: windlass.SyncHandle[int]) -> None:
+    app.sync.start(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    app.sync.start(order)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    app.sync.start(order, "7", region="eu")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    app.sync.handle(order)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    handle.send(replied, 7)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    handle.result(until="1d")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 @app.workflow  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]

@@ -21,6 +21,7 @@ class Mark(StrEnum):
     """What went on during a bar. Where two meet in one column the later of this list is seen."""
 
     QUEUED = "queued"  # waits for a worker, or to be tried again
+    AWAITED = "awaited"  # waits for an event, a person or another run
     SLEPT = "slept"
     CLAIMED = "claimed"
     PAUSED = "paused"
@@ -45,7 +46,7 @@ class Lane(Struct, frozen=True, kw_only=True):
 
 
 MARK_OF_STATUS = {
-    RunStatus.WAITING: Mark.QUEUED,
+    RunStatus.WAITING: Mark.AWAITED,
     RunStatus.PENDING: Mark.QUEUED,
     RunStatus.RUNNING: Mark.CLAIMED,
     RunStatus.SLEEPING: Mark.SLEPT,
@@ -107,6 +108,10 @@ def _lane_of_step(key: str, tried: list[Step], *, run: Run, log: Sequence[LogEnt
 def _bars_of_attempt(step: Step, following: Step | None, *, run: Run, log: Sequence[LogEntry], end: int) -> list[Bar]:
     start = _start(step, run)
     finished = end if step.finished_at is None else step.finished_at
+    if step.kind is StepKind.START:  # which waits for nobody
+        return [Bar(start, finished, Mark.WORKED)]
+    if step.kind.is_wait:
+        return _await(step, start, finished)
     next_start = end if following is None else _start(following, run)
     match step.status:
         case StepStatus.COMPLETED:
@@ -124,6 +129,12 @@ def _bars_of_attempt(step: Step, following: Step | None, *, run: Run, log: Seque
     return [Bar(start, min([*ends, next_start]), Mark.INTERRUPTED)]
 
 
+def _await(step: Step, start: int, end: int) -> list[Bar]:
+    """A wait that ended badly shows where: its whole length would look like work that failed."""
+    waited = Bar(start, end, Mark.AWAITED)
+    return [waited, Bar(end, end, Mark.FAILED)] if step.status is StepStatus.FAILED else [waited]
+
+
 def _sleep(step: Step, start: int, end: int) -> list[Bar]:
     """Asleep until it was due; behind that it waited for a worker, or for a person."""
     due_at = end if step.due_at is None else min(step.due_at, end)
@@ -138,7 +149,9 @@ def _start(step: Step, run: Run) -> int:
 
 def _sign(last: Step, *, run: Run) -> str:
     if last.status is StepStatus.WAITING:
-        return "sleeping"
+        if not last.kind.is_wait:
+            return "sleeping"
+        return "skipped" if last.is_dropped or run.status.is_terminal else "waiting"
     if last.status is StepStatus.FAILED and last.due_at is not None:
         return "retry"
     return "interrupted" if is_interrupted(last, run=run, latest_attempt=last.attempt) else last.status.value
@@ -146,13 +159,15 @@ def _sign(last: Step, *, run: Run) -> str:
 
 def _note(tried: list[Step], *, sign: str, end: int, now: Instant) -> str:
     first, last = tried[0], tried[-1]
-    if sign in ("sleeping", "retry") and last.due_at is not None:
+    if sign in ("sleeping", "waiting", "retry") and last.due_at is not None:
         if last.due_at <= now:
             text = "is due"
-        elif sign == "sleeping":
-            text = f"{between(now, last.due_at)} left"
-        else:
+        elif sign == "retry":
             text = f"in {between(now, last.due_at)}"
+        else:
+            text = f"{between(now, last.due_at)} left"
+    elif sign == "skipped":
+        text = "given up"
     elif sign == "interrupted":
         text = "interrupted"
     else:

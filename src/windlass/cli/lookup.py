@@ -19,7 +19,7 @@ from windlass.rules.limits import check_key
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 ID_LENGTH = 30
-HIGHEST = "Z"  # of the alphabet ids are written in
+BEHIND = "~"  # sorts behind every character of an id
 PREFIX = re.compile("run_[0-9A-HJKMNP-TV-Z]{0,26}")
 SHOWN_CANDIDATES = 4
 
@@ -55,8 +55,7 @@ async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) 
     if len(run) == ID_LENGTH:
         return await runs.get_run(namespace, RunId(run))
     # Ids sort by text and the list goes backwards from `before`: those that begin alike come first.
-    before = run.ljust(ID_LENGTH, HIGHEST)
-    page = await runs.list_runs(ListRuns(namespace=namespace, before=before, limit=SHOWN_CANDIDATES + 1))
+    page = await runs.list_runs(ListRuns(namespace=namespace, before=run + BEHIND, limit=SHOWN_CANDIDATES + 1))
     candidates = [item.id for item in page.runs if item.id.startswith(run)]
     if not candidates:
         raise NotFound("run", run)

@@ -19,14 +19,20 @@ from typing import Any
 
 import click
 
+from windlass.cli.cancel import cancel
+from windlass.cli.decide import approve, reject
 from windlass.cli.demo import demo
 from windlass.cli.doctor import doctor
 from windlass.cli.explain import explain
 from windlass.cli.migrate import migrate
+from windlass.cli.pause import pause
 from windlass.cli.resume import resume
+from windlass.cli.retry import retry
 from windlass.cli.runs import runs
+from windlass.cli.send import send
 from windlass.cli.session import Session, shared_options
 from windlass.cli.show import show
+from windlass.cli.start import start
 from windlass.cli.terminal import escape
 from windlass.cli.worker import worker
 from windlass.errors import WindlassError
@@ -119,7 +125,11 @@ def cli() -> None:
     """
 
 
-for command in (runs, show, explain, resume, worker, migrate, doctor, demo):
+LOOKING = (runs, show, explain)
+STEERING = (start, send, approve, reject, cancel, retry, pause, resume)
+SERVING = (worker, migrate, doctor, demo)
+
+for command in (*LOOKING, *STEERING, *SERVING):
     cli.add_command(command)
 
 

@@ -22,7 +22,7 @@ def lines(data: bytes, *, width: int, is_full: bool = False) -> list[str]:
     known, value = _decoded(data)
     if not known:
         return [value]
-    drawn = _laid_out(value, width=width, is_full=is_full)
+    drawn = laid_out(value, width=width, is_full=is_full)
     if is_full or len(drawn) <= MAX_LINES:
         return drawn
     return [*drawn[:MAX_LINES], f"… {len(drawn) - MAX_LINES} more lines (--full)"]
@@ -33,7 +33,7 @@ def one_line(data: bytes, *, width: int, glyphs: Glyphs = UNICODE) -> str:
     if not known:
         return str(value)
     # Laid out as if there were room for all of it: one line, unless it is longer than could ever be shown.
-    text = " ".join(part.strip() for part in _laid_out(value, width=4 * max(width, MAX_TEXT), is_full=False))
+    text = " ".join(part.strip() for part in laid_out(value, width=4 * max(width, MAX_TEXT), is_full=False))
     return cut(text, width, glyphs=glyphs)
 
 
@@ -41,8 +41,8 @@ def call(name: str, data: bytes, *, width: int, is_full: bool = False) -> list[s
     """A workflow with its arguments, as it would be called."""
     known, value = _decoded(data)
     if not known or not isinstance(value, tuple):
-        return [f"{escape(name)}({value if not known else ', '.join(_laid_out(value, width=width, is_full=is_full))})"]
-    arguments = [_laid_out(item, width=width - 4, is_full=is_full) for item in value]
+        return [f"{escape(name)}({value if not known else ', '.join(laid_out(value, width=width, is_full=is_full))})"]
+    arguments = [laid_out(item, width=width - 4, is_full=is_full) for item in value]
     flat = f"{escape(name)}({', '.join(' '.join(part) for part in arguments)})"
     if all(len(part) == 1 for part in arguments) and len(flat) <= width:
         return [flat]
@@ -79,7 +79,8 @@ def _decoded(data: bytes) -> tuple[bool, Any]:
         return False, f"<{len(data):,} bytes that only the program's own codec can read>"
 
 
-def _laid_out(value: Any, *, width: int, is_full: bool) -> list[str]:
+def laid_out(value: Any, *, width: int, is_full: bool = True) -> list[str]:
+    """A value over as many lines as it needs."""
     text = pretty_repr(
         value,
         max_width=max(width, 20),

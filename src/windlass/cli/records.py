@@ -9,7 +9,9 @@ from typing import Any
 from windlass.model.duration import from_instant
 from windlass.model.explanation import Explanation
 from windlass.model.failure import Failure
-from windlass.model.run import LogEntry, Run, RunView
+from windlass.model.gate import Gate
+from windlass.model.message import Message
+from windlass.model.run import Deed, LogEntry, Run, RunView
 from windlass.model.step import Step
 from windlass.model.time import Instant
 
@@ -61,7 +63,24 @@ def run(value: Run, *, key: str | None, failed: Failure | None, waits_for: str) 
         "created_at": instant(value.created_at),
         "started_at": instant(value.started_at),
         "finished_at": instant(value.finished_at),
+        "expires_at": instant(value.expires_at),
+        "is_held": value.is_held,
+        "parent": value.parent,
+        "parent_step": value.parent_step,
+        "retry_of": value.retry_of,
         "failure": failure(failed),
+    }
+
+
+def gate(value: Gate) -> dict[str, Any]:
+    return {
+        "namespace": value.namespace,
+        "kind": value.kind.value,
+        "name": value.name,
+        "is_paused": value.is_paused,
+        "paused_by": value.paused_by,
+        "note": value.note,
+        "paused_at": instant(value.paused_at),
     }
 
 
@@ -76,6 +95,9 @@ def step(value: Step, *, is_interrupted: bool) -> dict[str, Any]:
         "kind": value.kind.value,
         "attempt": value.attempt,
         "status": "interrupted" if is_interrupted else value.status.value,
+        "awaits": value.awaits,
+        "detail": payload(value.detail),
+        "is_given_up": value.is_dropped,
         "output": payload(value.output),
         "failure": failure(value.failure),
         "due_at": instant(value.due_at),
@@ -100,10 +122,27 @@ def explanation(value: Explanation) -> dict[str, Any]:
 
 
 def entry(value: LogEntry) -> dict[str, Any]:
+    deed = Deed.from_log(value.data)
     return {
         "seq": value.seq,
         "at": instant(value.at),
         "from": value.from_status,
         "to": value.to_status,
         "cause": value.cause,
+        "by": deed.by,
+        "note": deed.note,
+        "step": deed.step,
+        "run": deed.run,
+    }
+
+
+def message(value: Message) -> dict[str, Any]:
+    return {
+        "seq": value.seq,
+        "kind": value.kind.value,
+        "name": value.name,
+        "id": value.id,
+        "payload": payload(value.payload),
+        "sent_at": instant(value.sent_at),
+        "received_by": value.taken_by,
     }

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
 from windlass.api.service import Control, Runs
 from windlass.assembly import Opened, open_engine
-from windlass.cli.terminal import Screen
+from windlass.cli.terminal import Screen, escape
+from windlass.client.opening import Opening
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.time import Instant
 from windlass.rules.limits import check_namespace
@@ -21,9 +23,11 @@ from windlass.runtime import Clock, SystemClock, system_rng
 from windlass.settings import Location, Settings, load_settings, parse_url, resolve_url
 
 T = TypeVar("T")
+OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-ADVICE = re.compile(r"\bwindlass (?=(?:runs|show|explain|resume|worker|migrate|doctor)\b)")  # a command in a text
+COMMANDS = "runs|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|migrate|doctor"
+ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text
 
 
 class Session:
@@ -67,22 +71,49 @@ class Session:
 
     def ask(self, question: Callable[[Runs], Awaitable[T]]) -> T:
         """Open the engine, ask, and close it. Raises NotFound rather than create a database file."""
-        return self._with_engine(lambda opened: question(opened.runs))
+        return self.use(lambda opened: question(opened.runs))
 
     def steer(self, deed: Callable[[Runs, Control], Awaitable[T]]) -> T:
         """Like `ask`, for what changes something."""
-        return self._with_engine(lambda opened: deed(opened.runs, opened.control))
+        return self.use(lambda opened: deed(opened.runs, opened.control))
 
-    def _with_engine(self, work: Callable[[Opened], Awaitable[T]]) -> T:
-        async def opened() -> T:
-            engine = await open_engine(self.url, self.settings, clock=self.clock, rng=system_rng())
-            try:
-                return await work(engine)
-            finally:
-                await engine.close()
+    def use(self, work: Callable[[Opened], Awaitable[T]]) -> T:
+        """Open the engine, let it work, and close it."""
+
+        async def with_engine(open: OpenEngine) -> T:
+            return await work(await open())
 
         self.refuse_missing_file()
-        return asyncio.run(opened())
+        return self.use_later(with_engine)
+
+    def use_later(self, work: Callable[[OpenEngine], Awaitable[T]]) -> T:
+        """Like `use`, for work that opens the engine once it knows that it has to; a missing file is then created."""
+
+        async def with_opening() -> T:
+            opening = Opening(self._open, lambda opened: opened.close())
+            try:
+                return await work(opening.get)
+            finally:
+                await opening.release()
+
+        return asyncio.run(with_opening())
+
+    async def _open(self) -> Opened:
+        return await open_engine(self.url, self.settings, clock=self.clock, rng=system_rng())
+
+    def adopt(self, *, url: str, namespace: str, settings: Settings) -> None:
+        """Work where an app does. What its code says about that is as good as an option, also in what is advised."""
+        if url != resolve_url(None, self.settings):
+            self.given_url = url
+        if namespace != self.namespace:
+            self.given_namespace = namespace
+        self._settings = settings
+
+    def warn(self, text: str) -> None:
+        """Say in a line on the standard error what may not have been meant. The command goes on."""
+        message = " ".join(self.advise(text).split())
+        line = json.dumps({"warning": message}) if self.is_json else f"windlass: {escape(message)}"
+        click.echo(line, err=True)
 
     def advise(self, text: str) -> str:
         """The text with the options given to this command in every command it names: typed, they mean the same."""

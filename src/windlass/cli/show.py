@@ -12,17 +12,19 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from windlass.api.service import Runs
-from windlass.cli import lookup, payloads, records, timeline
+from windlass.cli import awaited, lookup, payloads, records, timeline
 from windlass.cli.lanes import is_interrupted, lanes_of, span
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph, wrapped
-from windlass.cli.waits import in_short, summary
-from windlass.model.duration import between, describe, from_instant
-from windlass.model.run import LogEntry, Run, RunStatus, RunView
+from windlass.cli.waits import in_brief, in_short, summary
+from windlass.model.duration import between, describe, from_instant, moment
+from windlass.model.message import Message
+from windlass.model.run import Deed, LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 
-MAX_RESULTS, MAX_LOG, MAX_FAILURES = 12, 10, 6
+MAX_RESULTS, MAX_LOG, MAX_FAILURES, MAX_NOTE = 12, 10, 6, 3
+SHORTEST_CAUSE = 30
 DIM = "bright_black"
 
 
@@ -32,7 +34,9 @@ class Story(Struct, frozen=True, kw_only=True):
     view: RunView
     steps: tuple[Step, ...]
     log: tuple[LogEntry, ...]
+    messages: tuple[Message, ...] = ()
     why: str = ""  # it is not running, or who executes it
+    brief: str = ""  # the same in a few words
 
 
 @click.command(short_help="Show one run: where it stands and what happened.")
@@ -46,7 +50,7 @@ def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool
     RUN is the id of a run or the beginning of it.
     """
     lookup.check_one_given(run, key=key)
-    story = session.ask(lambda runs: _read(runs, run, key=key, namespace=session.namespace))
+    story = session.ask(lambda runs: _read(session, runs, run, key=key))
     story = replace(story, why=session.advise(story.why))
     now = session.now()
     if session.is_json:
@@ -56,15 +60,19 @@ def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool
         session.screen.write(_drawn(session.screen, parts))
 
 
-async def _read(runs: Runs, run: str | None, *, key: str | None, namespace: str) -> Story:
+async def _read(session: Session, runs: Runs, run: str | None, *, key: str | None) -> Story:
+    namespace = session.namespace
     view = await lookup.find(runs, run, key=key, namespace=namespace)
-    steps, log, explanation = await asyncio.gather(
+    steps, log, messages, explanation = await asyncio.gather(
         runs.list_steps(namespace, view.run.id),
         runs.read_log(namespace, view.run.id),
+        runs.list_messages(namespace, view.run.id),
         runs.explain_run(namespace, view.run.id),
     )
     # Read again: what happened meanwhile is in the steps and the log, and the run must not be older than they are.
-    return Story(view=await runs.get_run(namespace, view.run.id), steps=steps, log=log, why=explanation.text)
+    view = await runs.get_run(namespace, view.run.id)
+    brief = await in_brief(runs, view.run, now=session.now())
+    return Story(view=view, steps=steps, log=log, messages=messages, why=explanation.text, brief=brief)
 
 
 def _drawn(screen: Screen, parts: Sequence[Text]) -> str:
@@ -76,12 +84,14 @@ def page(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: boo
     """The lines of the page, none longer than `width` unless all of everything is wanted."""
     run = story.view.run
     yield from _header(story, now=now, width=width, glyphs=glyphs, is_full=is_full)
+    yield from _waits(story, now=now, width=width, glyphs=glyphs, is_full=is_full)
     if story.steps or run.started_at is not None:
         yield Text()
         lanes = lanes_of(run, steps=story.steps, log=story.log, now=now)
         yield from timeline.draw(lanes, span=span(run, now=now), width=width, glyphs=glyphs, is_full=is_full)
-    yield from _outcome(story.view, width=width, is_full=is_full)
+    yield from _outcome(story, width=width, is_full=is_full)
     yield from _results(story.steps, width=width, glyphs=glyphs, is_full=is_full)
+    yield from _messages(story.messages, width=width, glyphs=glyphs, is_full=is_full)
     yield from _failures(story, width=width, glyphs=glyphs, is_full=is_full)
     yield from _log(story, width=width, glyphs=glyphs, is_full=is_full)
 
@@ -106,10 +116,35 @@ def _header(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: 
         facts.append(f"version {escape(run.version)}")
     if run.priority:
         facts.append(f"priority {run.priority}")
-    yield from _listed(facts, width=width, glyphs=glyphs)
+    yield from _listed([*facts, *_relatives(run)], width=width, glyphs=glyphs)
     yield from _listed(_times(run, now=now), width=width, glyphs=glyphs)
     if not run.status.is_terminal:  # how it ended is told below
         yield from _wrapped(escape(story.why), width=width, style="" if run.status is RunStatus.RUNNING else style)
+
+
+def _relatives(run: Run) -> list[str]:
+    """The runs this one comes from."""
+    facts = []
+    if run.parent is not None:
+        facts.append(f"child of {run.parent}" + (f" (step {escape(run.parent_step)})" if run.parent_step else ""))
+    if run.retry_of is not None:
+        facts.append(f"tries {run.retry_of} again")
+    return facts
+
+
+def _waits(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    waiting = awaited.open_waits(story.view.run, story.steps)
+    if not waiting:
+        return
+    yield from _title("Waits for")
+    yield from awaited.waits(waiting, now=now, width=width, glyphs=glyphs, is_full=is_full)
+
+
+def _messages(messages: Sequence[Message], *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    if not messages:
+        return
+    yield from _title(awaited.messages_title(messages))
+    yield from awaited.message_lines(messages, width=width, glyphs=glyphs, is_full=is_full)
 
 
 def _times(run: Run, *, now: Instant) -> list[str]:
@@ -120,6 +155,10 @@ def _times(run: Run, *, now: Instant) -> list[str]:
         times.append(f"took {describe(Duration(run.finished_at - run.started_at))}")
     if run.attempts:
         times.append("1 claim" if run.attempts == 1 else f"{run.attempts} claims")
+    if run.expires_at is not None and not run.status.is_terminal:
+        times.append(f"times out at {moment(run.expires_at, now=now)}, in {between(now, run.expires_at)}")
+    if run.is_held:
+        times.append("is to be paused")
     return times
 
 
@@ -141,11 +180,16 @@ def _wrapped(text: str, *, width: int, style: str) -> Iterator[Text]:
         yield Text(f"  {line}", style=style)
 
 
-def _outcome(view: RunView, *, width: int, is_full: bool) -> Iterator[Text]:
+def _outcome(story: Story, *, width: int, is_full: bool) -> Iterator[Text]:
+    view = story.view
     if view.run.status is RunStatus.COMPLETED and view.output is not None:
         yield from _title("Result")
         for line in payloads.lines(view.output, width=width - 2, is_full=is_full):
             yield Text(f"  {line}")
+    elif view.run.status is RunStatus.CANCELLED and story.log:
+        yield from _title(awaited.cancelled(story.log[-1]))
+        if note := Deed.from_log(story.log[-1].data).note:
+            yield from _wrapped(escape(note), width=width, style="")
     elif view.failure is not None and view.run.status is not RunStatus.PAUSED:
         failure = view.failure
         yield from _title(
@@ -216,7 +260,11 @@ def _log(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator
         passed = "" if previous is None else f"+{describe(Duration(max(0, entry.at - previous)))}"
         previous = entry.at
         change = f"{entry.from_status or 'new'} {glyphs.arrow} {entry.to_status}"
-        yield Text(cut(f"  {at}  {passed:>12}  {escape(change):21}  {escape(entry.cause)}", width), style=DIM)
+        begin = f"  {at}  {passed:>12}  {escape(change):21}  "
+        first, *rest = wrapped(awaited.deed(entry), width=max(width - len(begin), SHORTEST_CAUSE))
+        yield Text(begin + first, style=DIM)
+        for line in rest if is_full else rest[:MAX_NOTE]:
+            yield Text(" " * len(begin) + line, style=DIM)
 
 
 def _title(text: str) -> Iterator[Text]:
@@ -233,12 +281,14 @@ def _latest_attempts(steps: Sequence[Step]) -> dict[str, int]:
 
 def _record(story: Story, *, now: Instant) -> dict[str, object]:
     run, latest = story.view.run, _latest_attempts(story.steps)
-    waits_for = in_short(run, failure=story.view.failure, now=now) if not run.status.is_terminal else ""
+    failure = story.view.failure
+    waits_for = "" if run.status.is_terminal else in_short(run, failure=failure, now=now, brief=story.brief)
     return {
         **records.view(story.view, waits_for=waits_for),
         "steps": [
             records.step(step, is_interrupted=is_interrupted(step, run=run, latest_attempt=latest[step.key]))
             for step in story.steps
         ],
+        "messages": [records.message(message) for message in story.messages],
         "log": [records.entry(entry) for entry in story.log],
     }

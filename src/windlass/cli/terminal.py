@@ -26,7 +26,8 @@ WIDTH_WITHOUT_TERMINAL = 80
 NARROWEST, WIDEST = 60, 200
 UNLIMITED = 10_000
 _VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""  # as a shell reads it
-WORD = re.compile(rf"[\"(]?windlass(?: --[a-z]+ {_VALUE})* [a-z]+(?: [^\s,]+)?(?: --[a-z]+ [^\s,]+)?,?|\S+")
+_NAME = r"(?:send [^\s,]+|[a-z]+)"  # of a command; one takes two words more
+WORD = re.compile(rf"[\"(]?windlass(?: --[a-z]+ {_VALUE})* {_NAME}(?: (?!--)[^\s,]+)?(?: --[a-z]+ [^\s,]+)?,?|\S+")
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
@@ -48,6 +49,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     running_bar: str = "▓"
     interrupted_bar: str = "╍"
     sleeping_bar: str = "░"
+    awaited_bar: str = "┄"
     pending_bar: str = "·"
     claimed_bar: str = "━"
     paused_bar: str = "‖"
@@ -76,6 +78,7 @@ ASCII = Glyphs(
     running_bar=">",
     interrupted_bar="?",
     sleeping_bar="-",
+    awaited_bar="~",
     pending_bar=".",
     claimed_bar="=",
     paused_bar="|",

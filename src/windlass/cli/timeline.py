@@ -29,6 +29,7 @@ SHORTEST_BAR, LONGEST_NOTE = 12, 20
 
 STYLES = {
     Mark.QUEUED: "yellow",
+    Mark.AWAITED: "yellow",
     Mark.SLEPT: "blue",
     Mark.CLAIMED: "bright_black",
     Mark.PAUSED: "magenta",
@@ -44,11 +45,12 @@ MEANINGS = {
     Mark.FAILED: "failed",
     Mark.INTERRUPTED: "interrupted",
     Mark.QUEUED: "waits",
+    Mark.AWAITED: "awaits",
     Mark.SLEPT: "sleeps",
     Mark.PAUSED: "paused",
     Mark.CLAIMED: "claimed",
 }
-WAITS = frozenset({Mark.QUEUED, Mark.SLEPT, Mark.CLAIMED, Mark.PAUSED})
+WAITS = frozenset({Mark.QUEUED, Mark.AWAITED, Mark.SLEPT, Mark.CLAIMED, Mark.PAUSED})
 RANKS = {mark: rank for rank, mark in enumerate(Mark)}
 
 TICKS = [
@@ -158,6 +160,7 @@ def _glyphs(mark: Mark, glyphs: Glyphs) -> tuple[str, str]:
     """What fills a bar, and what ends it."""
     fill, cap = {
         Mark.QUEUED: (glyphs.pending_bar, glyphs.pending_bar),
+        Mark.AWAITED: (glyphs.awaited_bar, glyphs.awaited_bar),
         Mark.SLEPT: (glyphs.sleeping_bar, glyphs.sleeping_bar),
         Mark.CLAIMED: (glyphs.claimed_bar, glyphs.claimed_bar),
         Mark.PAUSED: (glyphs.paused_bar, glyphs.paused_bar),

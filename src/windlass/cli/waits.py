@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windlass.api.service import Runs
 from windlass.cli.terminal import escape
 from windlass.model.duration import between, from_instant
 from windlass.model.failure import Failure, in_one_line
@@ -14,9 +15,19 @@ def summary(failure: Failure) -> str:
     return escape(in_one_line(failure))
 
 
-def in_short(run: Run, *, failure: Failure | None, now: Instant) -> str:
-    """What a run waits for, or how it failed, as a cell of a table."""
+async def in_brief(runs: Runs, run: Run, *, now: Instant) -> str:
+    """What the row of a run does not tell: for what it waits, who paused it, and what keeps a due one from a worker."""
+    is_due = run.available_at is not None and run.available_at <= now
+    if run.status in (RunStatus.WAITING, RunStatus.PAUSED) or run.is_held or is_due:
+        return (await runs.explain_run(run.namespace, run.id)).brief
+    return ""
+
+
+def in_short(run: Run, *, failure: Failure | None, now: Instant, brief: str = "") -> str:
+    """What a run waits for, or how it failed, as a cell of a table. `brief` is what a look behind its row has found."""
     due_at = run.available_at
+    if brief:
+        return escape(brief)
     if due_at is not None and due_at <= now and run.status is not RunStatus.RUNNING:
         return f"for a worker, {between(due_at, now)}"
     match run.status:

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
-import os
-import sys
-import traceback
-from pathlib import Path
 
 import click
 
-from windlass.app import MAX_SLOTS, SLOTS, App
+from windlass.app import MAX_SLOTS, SLOTS
+from windlass.cli.apps import check_target, take_app
 from windlass.cli.session import Session, Text, shared_options
-from windlass.errors import InvalidInput, NotAllowed, NotFound
 from windlass.rules.limits import check_queue
-from windlass.settings import parse_url
-
-
-def check_target(text: str) -> str:
-    """MODULE:APP, both made of Python's identifiers."""
-    module, colon, name = text.partition(":")
-    if not colon or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
-        raise InvalidInput(
-            f"{text[:60]!a} is not MODULE:APP, such as shop:app for the app in shop.py.",
-            reason="invalid_option",
-            path="MODULE:APP",
-        )
-    return text
 
 
 @click.command(short_help="Execute the runs of an app until told to stop.")
@@ -42,11 +24,7 @@ def worker(session: Session, /, target: str, *, queues: tuple[str, ...], slots: 
     MODULE is imported from the current folder. Without --queue, the queue "default" is served.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    if session.given_url is not None:
-        parse_url(session.given_url)
-        os.environ["WINDLASS_URL"] = session.given_url  # what App() reads unless it names a database itself
-    app = load_app(target)
-    _refuse_other(app, session, target=target)
+    app = take_app(session, target)
     chosen = queues or ("default",)
     about = {"app": target, "queues": list(chosen), "slots": slots, "namespace": app._namespace}
     if session.is_json:
@@ -56,57 +34,3 @@ def worker(session: Session, /, target: str, *, queues: tuple[str, ...], slots: 
     app.serve(queues=chosen, slots=slots)
     if session.is_json:
         session.screen.write_json({"event": "stopped", **about}, is_line=True)
-
-
-def load_app(target: str) -> App:
-    """Import the module from the current folder and take the app out of it. Raises what one line can say."""
-    module_name, _, name = target.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: object = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module_name + ".").startswith(error.name + "."):
-            hint = f"It is looked for in {Path.cwd()} and where Python looks."
-            raise NotFound("module", module_name, hint=hint) from None
-        raise _import_failed(module_name, error) from None
-    except Exception as error:
-        raise _import_failed(module_name, error) from None
-    for part in name.split("."):
-        if not hasattr(found, part):
-            apps = [key for key, value in vars(found).items() if isinstance(value, App)]
-            raise NotFound(f"{part!r} in module", module_name, close=[f"{module_name}:{app}" for app in apps[:3]])
-        found = getattr(found, part)
-    if not isinstance(found, App):
-        raise InvalidInput(
-            f"{target} is of type {type(found).__name__}, not a windlass.App.",
-            reason="invalid_option",
-            path="MODULE:APP",
-        )
-    return found
-
-
-def _import_failed(module: str, error: Exception) -> NotAllowed:
-    """Say where it broke: the innermost line of the user's own files, not of the import machinery."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        where = f"{Path(error.filename).name}:{error.lineno}"
-    else:
-        where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else module
-    return NotAllowed(f"Module {module!r} cannot be imported ({where}): {type(error).__name__}: {error}")
-
-
-def _refuse_other(app: App, session: Session, *, target: str) -> None:
-    """Options that the app's own code overrules are refused: a worker must not quietly serve another database."""
-    if session.given_url is not None and app._url != session.given_url:
-        chosen = parse_url(app._url).shown
-        raise InvalidInput(
-            f"{target} names its database itself ({chosen}); leave --url out, or write App() without one.",
-            reason="invalid_option",
-            path="--url",
-        )
-    if session.given_namespace is not None and app._namespace != session.given_namespace:
-        raise InvalidInput(
-            f"{target} works in namespace {app._namespace!r}; --namespace cannot change that.",
-            reason="invalid_option",
-            path="--namespace",
-        )

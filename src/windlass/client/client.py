@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windlass.api.service import Runs
+from windlass.client.calls import Call, check_calls
 from windlass.client.handle import Door, Handle
-from windlass.define.options import START_OPTIONS, refuse_unknown_options, shorten
+from windlass.define.options import START_OPTIONS, shorten
+from windlass.define.starting import start_command
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import AlreadyExists, InvalidInput, NotFound, WindlassError
-from windlass.model.commands import StartRun
-from windlass.model.duration import to_duration, to_instant
+from windlass.model.commands import SetGate, Started, StartRun
+from windlass.model.gate import GateKind
 from windlass.model.run import RunId, RunView
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND
-from windlass.rules.limits import check_key, check_priority, check_queue, check_run_id
+from windlass.rules.limits import check_key, check_note, check_person, check_run_id
 
 SHOWN_INPUT = 60
+SHOWN_POSITIONS = 20
 
 
 class Client:
@@ -37,10 +41,34 @@ class Client:
         try:
             started = await runs.start_run(command)
         except AlreadyExists as error:
-            if error.reason != "idempotency_conflict" or not error.owner:
-                raise
             raise await self._conflict(runs, error, definition, command) from None
         return Handle(self._door, run_id=started.run_id, definition=definition, is_known=True)
+
+    async def start_many(self, calls: Iterable[Call[Any]]) -> list[Handle[Any]]:
+        """Check all, then store all together. Raises what the first one met, once every other one is stored."""
+        wanted = [self._read_call(position, item) for position, item in enumerate(check_calls(calls))]
+        if not wanted:
+            return []
+        runs = await self._door.runs()
+        # Asked for in their order and at once, so that they share commits.
+        answers = await asyncio.gather(*(runs.start_run(command) for _, command in wanted), return_exceptions=True)
+        refused = {position: answer for position, answer in enumerate(answers) if isinstance(answer, BaseException)}
+        if refused:
+            raise await self._first_of(runs, refused, wanted)
+        return [
+            Handle(self._door, run_id=answer.run_id, definition=definition, is_known=True)
+            for (definition, _), answer in zip(wanted, answers, strict=True)
+            if isinstance(answer, Started)
+        ]
+
+    async def set_gate(self, kind: GateKind, name: str, *, is_paused: bool, by: str | None, note: str | None) -> None:
+        """Pause or resume what lies behind a gate."""
+        by, note = check_person(by), check_note(note)
+        control = await self._door.control()
+        namespace = self._door.namespace
+        await control.set_gate(
+            SetGate(namespace=namespace, kind=kind, name=name, is_paused=is_paused, by=by, note=note)
+        )
 
     def handle(self, run_id: str) -> Handle[Any]:
         """The handle of a run known by its id. Whether it exists is seen at the first await."""
@@ -50,52 +78,41 @@ class Client:
         """The handle of the run a start key belongs to."""
         return Handle(self._door, key=check_key(key, what="key"), definition=definition)
 
-    def _command(self, definition: WorkflowDefinition, args: Sequence[Any], options: Mapping[str, Any]) -> StartRun:
-        refuse_unknown_options(options, verb="start", function=definition.function, args=args, allowed=START_OPTIONS)
-        self._check_arguments(definition, args)
-        given = {option: value for option, value in options.items() if value is not None}
-        if "delay" in given and "at" in given:
-            raise InvalidInput("start() takes delay or at, not both.", reason="invalid_option", path="at")
-        encoded, hashed = self._door.codec.encode_hashed(tuple(args))
-        return StartRun(
-            namespace=self._door.namespace,
-            name=definition.name,
-            version=definition.version,
-            queue=check_queue(given["queue"], what="queue") if "queue" in given else definition.queue,
-            priority=check_priority(given.get("priority", 0)),
-            input=encoded,
-            input_hash=hashed,
-            key=check_key(given["key"], what="key") if "key" in given else None,
-            delay_for=to_duration(given["delay"], what="delay") if "delay" in given else None,
-            at=to_instant(given["at"], what="at") if "at" in given else None,
-            timeout_for=to_duration(given["timeout"], what="timeout", allow_zero=False)
-            if "timeout" in given
-            else definition.timeout_for,
-        )
+    async def _first_of(
+        self, runs: Runs, refused: Mapping[int, BaseException], wanted: Sequence[tuple[WorkflowDefinition, StartRun]]
+    ) -> BaseException:
+        """What to raise for several: an unknown outcome before a conflict, which names where it and its like stand."""
+        for error in refused.values():
+            if not isinstance(error, AlreadyExists):
+                return error
+        first, *others = refused
+        conflict = refused[first]
+        assert isinstance(conflict, AlreadyExists)
+        told = await self._conflict(runs, conflict, *wanted[first])
+        text = f"calls[{first}]: {told} {_also_refused(others)}ll other calls are started."
+        return AlreadyExists(text, reason=told.reason, owner=told.owner)
 
-    def _check_arguments(self, definition: WorkflowDefinition, args: Sequence[Any]) -> None:
-        names, types = definition.argument_names, definition.argument_types
-        what = f"Workflow {definition.name!r}"
-        if len(args) < definition.required:
-            missing = names[len(args)]
-            expected = _describe_type(types[len(args)])
-            raise InvalidInput(
-                f"{what} needs {missing!r} ({expected}) and got {_count(len(args))}: {_call(definition)}.",
-                reason="missing_argument",
-                path=f"$.{missing}",
-            )
-        if len(args) > len(names):
-            raise InvalidInput(
-                f"{what} takes {_count(len(names))} and got {len(args)}: {_call(definition)}.",
-                reason="extra_argument",
-                path=f"$[{len(names)}]",
-            )
-        self._door.codec.check_arguments(tuple(args), types[: len(args)], names[: len(args)], what=what)
+    def _read_call(self, position: int, call: Call[Any]) -> tuple[WorkflowDefinition, StartRun]:
+        definition = self._door.registry.find_workflow(call.function)
+        try:
+            return definition, self._command(definition, call.args, call.options)
+        except InvalidInput as error:
+            where = f"calls[{position}]"
+            path = f"{where}.{error.path}" if error.path else where
+            raise InvalidInput(f"{where}: {error}", reason=error.reason, path=path) from None
+
+    def _command(self, definition: WorkflowDefinition, args: Sequence[Any], options: Mapping[str, Any]) -> StartRun:
+        namespace, codec = self._door.namespace, self._door.codec
+        return start_command(
+            definition, args, options, namespace=namespace, codec=codec, verb="start", allowed=START_OPTIONS
+        )
 
     async def _conflict(
         self, runs: Runs, error: AlreadyExists, definition: WorkflowDefinition, command: StartRun
     ) -> AlreadyExists:
         """The same refusal, with what the owner of the key was started with."""
+        if error.reason != "idempotency_conflict" or not error.owner:
+            return error
         try:
             view = await runs.get_run(self._door.namespace, RunId(error.owner))
         except NotFound:  # pruned; its key outlives it
@@ -125,20 +142,17 @@ class Client:
             return "input that cannot be read here"
 
 
+def _also_refused(positions: Sequence[int]) -> str:
+    """The beginning of the last sentence, up to the first letter of "all"."""
+    if not positions:
+        return "A"
+    shown = ", ".join(f"calls[{position}]" for position in positions[:SHOWN_POSITIONS])
+    more = len(positions) - SHOWN_POSITIONS
+    return f"Also refused: {shown}{f' and {more:,} more' if more > 0 else ''}; a"
+
+
 def _ago(passed: int) -> str:
     for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")):
         if passed >= unit:
             return f"{passed // unit} {name} ago"
     return "just now"
-
-
-def _count(number: int) -> str:
-    return {0: "no arguments", 1: "1 argument"}.get(number, f"{number} arguments")
-
-
-def _call(definition: WorkflowDefinition) -> str:
-    return f"app.start({', '.join([definition.function.__name__, *definition.argument_names])})"
-
-
-def _describe_type(type: Any) -> str:
-    return "any value" if type is Any else getattr(type, "__name__", None) or str(type)

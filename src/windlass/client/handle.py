@@ -196,7 +196,7 @@ class Handle(Generic[R]):
                 raise NotFound(f"Run of workflow {self._definition.name!r} with key", self._key or "")
         else:
             run = (await runs.get_run(self._door.namespace, self._run_id)).run
-            self._definition = self._door.registry.workflow_or_none(run.name)
+            self._definition = self._door.registry.workflow_or_none(run.name, run.version)
         self._run_id, self._is_known = run.id, True
         return runs, run.id
 

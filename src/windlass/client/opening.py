@@ -15,6 +15,9 @@ from windlass.errors import NotAllowed
 
 T = TypeVar("T")
 
+CLOSED = 'This App is closed. Make another one, or do the work inside its "async with".'
+FORKED = "This App was opened before the process forked. Open it after the fork."
+
 
 class Opening(Generic[T]):
     def __init__(self, open: Callable[[], Awaitable[T]], close: Callable[[T], Awaitable[None]]) -> None:
@@ -31,7 +34,7 @@ class Opening(Generic[T]):
     async def get(self) -> T:
         """What was opened. Raises NotAllowed after close, after a fork and on another loop, or what opening raises."""
         if self.is_closed:
-            raise NotAllowed('This App is closed. Make another one, or do the work inside its "async with".')
+            raise NotAllowed(CLOSED)
         self.check_owner()
         if self._task is None:
             loop = asyncio.get_running_loop()
@@ -62,7 +65,7 @@ class Opening(Generic[T]):
             return
         process, loop = self._owner
         if process != os.getpid():
-            raise NotAllowed("This App was opened before the process forked. Open it after the fork.")
+            raise NotAllowed(FORKED)
         if loop is not asyncio.get_running_loop():
             what = "that is over" if loop.is_closed() else "that still runs"
             raise NotAllowed(
@@ -74,7 +77,7 @@ class Opening(Generic[T]):
         """Refuse a call that starts a loop: where one runs, while another one holds this, and after close."""
         if self.is_closed:
             raise NotAllowed(f"This App is closed, so {verb} is not possible. Make another one.")
-        if _has_loop():
+        if has_loop():
             raise NotAllowed(
                 f"{verb} starts an event loop and one is already running (Jupyter, FastAPI?). Use: {instead}."
             )
@@ -89,7 +92,8 @@ class Opening(Generic[T]):
             raise
 
 
-def _has_loop() -> bool:
+def has_loop() -> bool:
+    """Whether an event loop runs in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

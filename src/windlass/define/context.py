@@ -19,7 +19,7 @@ from uuid import UUID
 
 from windlass.define.child import Child
 from windlass.define.event import Event
-from windlass.define.options import ChildOptions, DurationLike, MapOptions, StepOptions
+from windlass.define.options import ChildOptions, DurationLike, MapChildOptions, MapOptions, StepOptions
 from windlass.model.message import Decision
 
 D = TypeVar("D")
@@ -89,6 +89,19 @@ class Context(ABC):
     @abstractmethod
     def map(
         self,
+        fn: Callable[[Context, T], Coroutine[Any, Any, R]],
+        items: Iterable[T],
+        /,
+        *,
+        key: Callable[[T], str] | None = None,
+        limit: int | None = None,
+        **options: Unpack[MapChildOptions],
+    ) -> Coroutine[object, None, list[R]]: ...
+
+    @overload
+    @abstractmethod
+    def map(
+        self,
         fn: Callable[[T], Awaitable[R]],
         items: Iterable[T],
         /,
@@ -114,17 +127,18 @@ class Context(ABC):
     @abstractmethod
     def map(
         self,
-        fn: Callable[[T], Any],
-        items: Iterable[T],
+        fn: Callable[..., Any],
+        items: Iterable[Any],
         /,
         *,
-        key: Callable[[T], str] | None = None,
+        key: Callable[[Any], str] | None = None,
         limit: int | None = None,
-        **options: Unpack[MapOptions],
+        **options: Any,
     ) -> Coroutine[object, None, list[Any]]:
-        """One step per item, at most `limit` at a time; the results in the order of the items.
+        """One step per item, or one child run where `fn` is a workflow; the results in the order of the items.
 
-        `key` makes an item's key from the item; without it items are numbered, so their order must be repeatable.
+        At most `limit` are at work at a time. `key` makes an item's key from the item; without it items are numbered,
+        so their order must be repeatable.
         Example: `await ctx.map(resize, images, key=lambda image: image.id, limit=8)`.
         """
 

@@ -64,6 +64,7 @@ STEP_OPTIONS = ("key", "name", "retry", "timeout", "visibility", "raises")
 MAP_OPTIONS = ("key", "limit", "name", "retry", "timeout", "visibility", "raises")
 START_OPTIONS = ("key", "delay", "at", "priority", "queue", "timeout")
 CHILD_OPTIONS = (*START_OPTIONS, "on_cancel")
+MAP_CHILD_OPTIONS = ("key", "limit", "delay", "at", "priority", "queue", "timeout", "on_cancel")
 
 # `raises` is an option of the declaration first; the sentence names what a call is most often given.
 _SHOWN_OPTIONS: dict[tuple[str, ...], tuple[str, ...]] = {STEP_OPTIONS: STEP_OPTIONS[:-1]}

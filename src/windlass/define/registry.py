@@ -8,6 +8,7 @@ import difflib
 import functools
 import inspect
 import types
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,6 +26,7 @@ from windlass.model.worker import Served
 from windlass.rules.limits import check_name, check_queue, check_visibility
 
 Identity = tuple[str, str]  # module and qualified name: the same after a notebook cell runs again
+Key = tuple[str, str]  # name and version of a workflow
 
 
 class Registry:
@@ -32,8 +34,9 @@ class Registry:
 
     def __init__(self) -> None:
         self.listeners: list[Callable[[], None]] = []  # told when there is another workflow to serve
-        self._workflows: dict[str, WorkflowDefinition] = {}
-        self._workflow_names: dict[Identity, str] = {}
+        self._workflows: dict[Key, WorkflowDefinition] = {}
+        self._latest: dict[str, Key] = {}  # by name: the version declared last
+        self._declared: dict[Identity, Key] = {}  # by function: what it was declared as last
         self._steps: dict[Identity, StepDefinition] = {}
         self._events: dict[str, Event[Any]] = {}
         self._step_owners: dict[str, Identity] = {}
@@ -52,7 +55,8 @@ class Registry:
         visibility: DurationLike | None = None,
         local: Mapping[str, Any] | None = None,
     ) -> WorkflowDefinition:
-        """Declare or replace. `local` helps to read annotations that name types of an enclosing function.
+        """Declare or replace; another version stands beside it. `local` helps to read annotations that name types of an
+        enclosing function.
 
         Raises InvalidInput for what cannot be a workflow, AlreadyExists if the name is another function's.
         """
@@ -74,11 +78,12 @@ class Registry:
             return_type=_decodable(signature.return_annotation(plain, local=local))[0],
             location=location,
         )
-        known = self._workflows.get(name)
-        if known is not None and _identity(known.function) != _identity(plain):
+        key, identity = (name, definition.version), _identity(plain)
+        known = self._workflows.get(key)
+        if known is not None and _identity(known.function) != identity:
             raise _taken("Workflow", name, known.location, location)
-        self._workflows[name] = definition
-        self._workflow_names[_identity(plain)] = name
+        self._workflows[key] = definition
+        self._latest[name] = self._declared[identity] = key
         for listener in tuple(self.listeners):
             listener()
         return definition
@@ -109,24 +114,38 @@ class Registry:
     def find_workflow(self, wanted: Callable[..., Any] | str) -> WorkflowDefinition:
         """The definition of a function or a name. Raises NotFound with names that look alike."""
         if isinstance(wanted, str):
-            definition = self._workflows.get(wanted)
+            definition = self.workflow_or_none(wanted)
             name, hint = wanted, "Declare it with @app.workflow."
         else:
-            identity = _identity(wanted) if isinstance(wanted, types.FunctionType) else ("", "")
-            definition = self._workflows.get(self._workflow_names.get(identity, ""))
+            definition = self._declared_as(wanted)
             name = getattr(wanted, "__name__", type(wanted).__name__)
             location = signature.locate(wanted)
             hint = f"Declare {name}{f' ({location})' if location else ''} with @app.workflow."
         if definition is not None:
             return definition
-        close = [item for item in difflib.get_close_matches(name, self._workflows, n=3) if item != name]
+        close = [item for item in difflib.get_close_matches(name, self._latest, n=3) if item != name]
         raise NotFound("Workflow", name, close=close, hint=hint)
+
+    def workflow_or_none(self, name: str, version: str | None = None) -> WorkflowDefinition | None:
+        """What is declared under this name and version; without a version, what was declared last."""
+        key = self._latest.get(name) if version is None else (name, version)
+        return None if key is None else self._workflows.get(key)
+
+    def _declared_as(self, wanted: object) -> WorkflowDefinition | None:
+        if not isinstance(wanted, types.FunctionType):
+            return None
+        key = self._declared.get(_identity(wanted))
+        latest = None if key is None else self._workflows[key]
+        if latest is None or latest.function is wanted:
+            return latest
+        # An older version of it that is still at hand, or what a notebook has declared anew since.
+        return next((item for item in self._workflows.values() if item.function is wanted), latest)
 
     def declare_event(self, name: str, type: Any) -> Event[Any]:
         """Declare an event, or answer with the one declared before. Raises AlreadyExists if that is of another type."""
         event = Event[Any](check_name(name, what="event name"), type)
         known = self._events.setdefault(event.name, event)
-        if known.type != type and _type_identity(known.type) != _type_identity(type):
+        if _type_identity(known.type) != _type_identity(type):
             raise AlreadyExists(
                 f"Event {event.name!r} is declared twice: as {known!r} and as {event!r}. Rename one.",
                 reason="already_registered",
@@ -144,8 +163,9 @@ class Registry:
             raise NotFound("Event", name, close=close, hint="Declare it with app.event().")
         return known
 
-    def workflow_or_none(self, name: str) -> WorkflowDefinition | None:
-        return self._workflows.get(name)
+    def is_workflow(self, function: object) -> bool:
+        """Was this function declared as a workflow?"""
+        return isinstance(function, types.FunctionType) and _identity(function) in self._declared
 
     @property
     def workflows(self) -> tuple[WorkflowDefinition, ...]:
@@ -177,7 +197,7 @@ class Registry:
         _check_callable(function, "ctx.step")
         if isinstance(function, types.FunctionType):
             identity = _identity(function)
-            if identity in self._workflow_names:
+            if identity in self._declared:
                 raise InvalidInput(
                     f"{function.__name__} is a workflow, and ctx.step() takes a step: a function without ctx.",
                     reason="invalid_step",
@@ -226,9 +246,12 @@ def _identity(function: Callable[..., Any]) -> Identity:
     return (getattr(function, "__module__", "") or "", function.__qualname__)
 
 
-def _type_identity(type: Any) -> Identity | None:
-    """What makes a class the same after it was made anew; None for what is no class of its own."""
-    return (type.__module__, type.__qualname__) if isinstance(type, builtins.type) else None
+def _type_identity(type: Any) -> object:
+    """What makes a type the same after its classes were made anew; `list[Reply]` is looked into."""
+    if isinstance(type, builtins.type):
+        return type.__module__, type.__qualname__
+    parts = typing.get_args(type)
+    return (typing.get_origin(type), *map(_type_identity, parts)) if parts else type
 
 
 def _taken(kind: str, name: str, first: str, second: str) -> AlreadyExists:

@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
 from windlass.model.explanation import Explanation
+from windlass.model.message import Message, MessageKind
 from windlass.model.run import RunId
+from windlass.model.step import Step
 from windlass.rules.explain import Facts, explain
+from windlass.rules.explain.facts import awaited_children, awaits_event
 from windlass.store.base import Tx
 
 
 async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanation:
     async def look(tx: Tx) -> Facts:
-        view = await tx.runs.view(namespace, id=run_id)
-        if view is None:
+        facts = await _facts(tx, namespace, run_id)
+        if facts is None:
             raise NotFound("run", run_id)
-        histories = await tx.steps.histories(namespace, run_ids=[run_id])
-        return Facts(
-            view=view,
-            steps=tuple(histories.get(run_id, ())),
-            log=tuple(await tx.log.of_subject(namespace, kind="run", id=run_id)),
+        if facts.run.status.is_terminal:
+            return replace(facts, retry=await tx.retries.of(namespace, run_id=run_id))
+        facts = replace(
+            facts,
             workers=tuple(await tx.workers.live(namespace)),
-            now=await tx.now(),
+            gates=tuple(await tx.gates.closed(namespace)),
+            unread=await _unread(tx, namespace, run_id, facts.steps),
         )
+        return await _with_children(tx, facts)
 
     # One snapshot: a run that is claimed between two reads would seem to wait for the worker that has it.
     return explain(await until_answered(parts.clock, lambda: parts.store.read("explain_run", look)))
+
+
+async def _facts(tx: Tx, namespace: str, run_id: RunId) -> Facts | None:
+    """What is known about a run by itself."""
+    view = await tx.runs.view(namespace, id=run_id)
+    if view is None:
+        return None
+    histories = await tx.steps.histories(namespace, run_ids=[run_id])
+    return Facts(
+        view=view,
+        steps=tuple(histories.get(run_id, ())),
+        log=tuple(await tx.log.of_subject(namespace, kind="run", id=run_id)),
+        workers=(),
+        now=await tx.now(),
+    )
+
+
+async def _unread(tx: Tx, namespace: str, run_id: RunId, steps: Sequence[Step]) -> tuple[Message, ...]:
+    if not awaits_event(steps):
+        return ()
+    messages = await tx.inbox.of_run(namespace, run_id=run_id)
+    return tuple(item for item in messages if item.kind is MessageKind.EVENT and item.taken_by is None)
+
+
+async def _with_children(tx: Tx, facts: Facts) -> Facts:
+    """Where the runs it waits for stand, and more about the first that has not ended; no deeper than that."""
+    ids = awaited_children(facts.steps)
+    if not ids:
+        return facts
+    namespace = facts.run.namespace
+    statuses = {id: ending.status for id, ending in (await tx.runs.endings(namespace, ids=ids)).items()}
+    first = next((id for id in ids if id in statuses and not statuses[id].is_terminal), None)
+    child = None if first is None else await _facts(tx, namespace, first)
+    if child is not None:
+        child = replace(child, workers=facts.workers, gates=facts.gates)
+    return replace(facts, children=statuses, child=child)

@@ -18,8 +18,14 @@ class Situation(StrEnum):
     STARTS_LATER = "starts_later"  # it was started with a delay
     GIVEN_BACK = "given_back"  # a worker could not go on with it just now
     WORKERS_DYING = "workers_dying"  # it was taken from dead ones again and again, and waits longer each time
-    WAITING = "waiting"  # for what it needs, or an event
-    PAUSED = "paused"
+    WAITING = "waiting"  # for what it needs
+    WAITING_FOR_EVENT = "waiting_for_event"
+    WAITING_FOR_CHILD = "waiting_for_child"  # or for children of one map
+    WAITING_FOR_APPROVAL = "waiting_for_approval"
+    WAITING_FOR_SEVERAL = "waiting_for_several"  # of these, and perhaps a time, at once
+    PAUSED = "paused"  # by a person
+    PAUSING = "pausing"  # a person wants it paused; its worker has not come to that yet
+    MISMATCH = "mismatch"  # paused: the code changed under it
     HELD = "held"  # by a live worker: it is at work
     HELD_SILENT = "held_silent"  # by a worker that has not been heard of for a while
     HELD_STOPPED = "held_stopped"  # by a worker that has stopped
@@ -29,9 +35,12 @@ class Situation(StrEnum):
     NO_WORKER = "no_worker"  # runs this workflow
     OTHER_QUEUE = "other_queue"  # is where workers run this workflow
     OTHER_VERSION = "other_version"  # is what workers run of this workflow
+    GATE_CLOSED = "gate_closed"  # it is due, and its queue, its workflow or everything is paused
+    EXPIRED = "expired"  # its time-out has passed, and nobody has claimed it to end it
     COMPLETED = "completed"
     FAILED = "failed"
     CRASH_LOOP = "crash_loop"  # failed: every worker that executed it disappeared
+    TIMED_OUT = "timed_out"  # failed: it did not end within its time-out
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
 
@@ -52,6 +61,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     until: Instant | None = None  # then it ends by itself
     worker: WorkerId | None = None  # that holds it
     step: str | None = None  # it is about
+    brief: str = ""  # the same in a few words for a table, where the row of the run does not tell
 
     @property
     def title(self) -> str:

@@ -1,37 +1,50 @@
 """Try a workflow without waiting: an app on a clock that the test moves, with its worker beside it.
 
-async with Harness() as harness:
-    @harness.app.workflow
-    async def order(ctx, id: str) -> str: ...
+    async with Harness(app=shop.app) as harness:
+        handle = await harness.start(shop.order, "7")
+        await harness.advance("2d")
+        assert await handle.result() == "order 7 done"
 
-    handle = await harness.start(order, "7")
-    await harness.advance("2d")
-    assert await handle.result() == "order 7 done"
+The database is one of its own, in memory unless a URL is given; the program's is not touched. Without `app` the harness
+brings an empty one, and workflows are declared on `harness.app`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from windlass.app import App
 from windlass.assembly import Opened
+from windlass.client.client import Client
 from windlass.client.handle import Handle
-from windlass.errors import WindlassError
+from windlass.engine.death import _bury
+from windlass.errors import NotAllowed, WindlassError
+from windlass.model.duration import describe, to_duration
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import Instant
-from windlass.runtime import seeded_rng
+from windlass.model.worker import LockKind
+from windlass.runtime import Ids, seeded_rng
 from windlass.settings import Settings
 from windlass.store.base import Hooks, Tx
 from windlass.testing.clock import FakeClock
+from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
+from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 
+if TYPE_CHECKING:
+    from windlass.testing.crash_everywhere import CrashReport, Script
+
+MEMORY = "sqlite:///:memory:"
 PATIENCE = 20.0  # real seconds before a test that makes no progress is called stuck
 LOOK_EVERY = 0.001
 _NUMBERS = itertools.count()  # two harnesses on one database must not draw the same ids
@@ -43,43 +56,100 @@ class Stuck(WindlassError):
     code = "stuck"
 
 
+class CrashNeverCame(AssertionError):
+    """A crash was asked for, and the run never came to that place."""
+
+
 class Harness:
-    """An app with a fake clock and one worker. `url` is any database; the default is SQLite in memory."""
+    """An app with a fake clock and one worker. `url` is any database; the default is SQLite in memory.
+
+    It opens at the first call that is awaited, or with `async with`, which also closes it.
+    """
 
     def __init__(
         self,
-        url: str = "sqlite:///:memory:",
+        url: str = MEMORY,
         *,
+        app: App | None = None,
         clock: FakeClock | None = None,
         slots: int = 100,
-        queues: tuple[str, ...] = ("default",),
+        queues: tuple[str, ...] | None = None,
         settings: Settings | None = None,
         hooks: Hooks | None = None,
         has_worker: bool = True,
         **options: Any,
     ) -> None:
         self.clock = clock or FakeClock()
-        self._slots, self._queues, self._has_worker = slots, queues, has_worker
-        self.app = App(
-            url,
-            settings=settings or Settings(),
-            _clock=self.clock,
-            _rng=seeded_rng(f"harness {next(_NUMBERS)}"),
-            _hooks=hooks,
-            **options,
+        self._url, self._settings, self._hooks = url, settings, hooks
+        self._slots, self._queues, self._has_worker = slots, queues or ("default",), has_worker
+        self._serves_all = queues is None
+        self._seed = f"harness {next(_NUMBERS)}"
+        self._cast, self._fate = StandIns(), Fate()
+        self._theirs: App | None = None  # the program's own, if it has one
+        self._borrowed: dict[str, Any] = {}  # what of it stands aside while the harness is open
+        self._door: MortalWork | None = None
+        self._employment: AbstractAsyncContextManager[None] | None = None
+        self._takeovers: set[asyncio.Task[None]] = set()
+        self._opening: asyncio.Task[None] | None = None
+        self.app: App
+        if app is None:
+            self.app = self._make_app(settings or Settings(), **options)
+            self.app._registry = BorrowedRegistry(self.app._registry, self._cast)
+            self.app._client = Client(self.app._door())
+        else:
+            self.use(app)
+
+    def use(self, app: App, /) -> None:
+        """Run what this app of the program declares, here: with this clock, and not on the program's database.
+
+        While the harness is open, `app.start` and `app.handle` lead here too. Raises NotAllowed once it is open.
+        """
+        if self._opening is not None:
+            raise NotAllowed("use(app) comes first: this harness is open, and runs what another app declares.")
+        self._theirs = app
+        self.app = self._make_app(
+            self._settings or app._settings, namespace=app._namespace, classify=app._classify, codec=app._codec
         )
-        self._stack = AsyncExitStack()
+        self.app._registry = BorrowedRegistry(app._registry, self._cast)
+        self.app._client = Client(self.app._door())
+
+    def replace(self, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
+        """Let `fake` be called wherever a workflow calls this step, under its name and with its options.
+
+        A workflow may be replaced as well, by an `async def` that takes ctx and the same arguments. Only here, and only
+        for as long as this harness is open.
+        """
+        is_workflow = any(item.function is function for item in self.app._registry.workflows)
+        self._cast.add(function, fake, is_workflow=is_workflow)
 
     async def __aenter__(self) -> Harness:
-        await self._stack.enter_async_context(self.app)
-        if self._has_worker:
-            await self._stack.enter_async_context(self.app.worker(queues=self._queues, slots=self._slots))
+        await self._open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        await self.aclose()
+        missing = [plan for plan in self._fate.plans if not plan.has_happened]
+        if missing and kind is None:
+            known = sorted({key for point in self._fate.points for key in point.keys})
+            raise CrashNeverCame(
+                f"{missing[0]} never happened. Steps that were recorded: {', '.join(known) or 'none'}."
+            )
+
+    async def aclose(self) -> None:
+        """Stop the worker and close the database. Nothing of the program is replaced any more."""
+        if self._opening is None:
+            return
+        try:
+            await asyncio.wait([self._opening])
+            await self._settle_takeovers()
+            employment, self._employment = self._employment, None
+            if employment is not None:
+                await employment.__aexit__(None, None, None)
+        finally:
+            self._give_app_back()
+            await self.app.aclose()
 
     @property
     def opened(self) -> Opened:
@@ -87,26 +157,26 @@ class Harness:
         return self.app._opening.opened()
 
     async def start(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Handle[Any]:
+        await self._open()
         return await self.app.start(fn, *args, **options)
 
     async def run(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Start a run and take it to its end, skipping every sleep and back-off."""
-        handle = await self.start(fn, *args, **options)
-        await self.idle()
-        while not (await handle.status()).is_terminal:
-            delay = await self._until_next_run()
-            if delay is None:
-                break  # paused: result() says why
-            await self.advance(delay)
-        return await handle.result()
+        """Start a run and take it to its end, skipping every sleep and back-off. Raises what `result` raises.
+
+        Stuck: it waits for something that only the test can give; use `start` then, and `until`.
+        """
+        return await self._finish(await self.start(fn, *args, **options))
 
     async def advance(self, duration: str | int | timedelta) -> None:
         """Let time pass and everything that became due happen."""
+        await self._open()
+        await self._settle_takeovers()
         self.clock.advance(duration)
         await self.idle()
 
     async def idle(self) -> None:
         """Wait until nothing is at work and nothing is due."""
+        await self._open()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
         while True:
@@ -117,8 +187,15 @@ class Harness:
                 raise Stuck(f"Still at work after {PATIENCE:g} s: {busy}.")
             await asyncio.sleep(LOOK_EVERY)
 
-    async def until(self, handle: Handle[Any], status: str) -> None:
-        """Wait until the run has this status, with the clock standing still."""
+    async def until(self, handle: Handle[Any], status: str, *, within: str | timedelta | None = None) -> None:
+        """Wait until the run has this status: with the clock standing still, or `within` so much time of the clock.
+
+        Time passes from one due run to the next, so that none of it is skipped. Raises Stuck.
+        """
+        await self._open()
+        if within is not None:
+            await self._pass_time(handle, status, within)
+            return
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
         while (found := await handle.status()) != status:
@@ -130,7 +207,142 @@ class Harness:
         """Every attempt of every step of a run."""
         return await self.opened.runs.list_steps(self.app._namespace, RunId(handle.id))
 
+    def crash(self, *, before: str | None = None, after: str | None = None) -> None:
+        """Let the worker die, as by `kill -9`, and another one take over; without a step, now.
+
+        `after="pack"`: right after the result of that step is recorded. `before="pack"`: its body has run, and nothing
+        of it is recorded. Both happen once, the next time the run comes there; a harness that is left without it raises
+        CrashNeverCame. Steps are named by key, as in `steps`; a sleep or another wait is recorded when it begins.
+        """
+        if before is not None and after is not None:
+            raise NotAllowed("A worker dies once: crash(before=…) or crash(after=…), or call it twice.")
+        if before is None and after is None:
+            if self._door is None:
+                raise NotAllowed("There is no worker to crash: start a run first, or say crash(after='…').")
+            self._door.die()
+            return
+        self._fate.plans.append(PlannedCrash(before or after or "", is_after=after is not None))
+
+    async def crash_everywhere(
+        self,
+        fn: Callable[..., Any],
+        *args: Any,
+        script: Script | None = None,
+        check: Script | None = None,
+        **options: Any,
+    ) -> CrashReport:
+        """Run the workflow once undisturbed, then once for every place where its worker may die, and compare.
+
+        Each time on a database of its own, in memory. `script` is awaited with (harness, handle) after each start, to
+        drive the run: send events, approve, let time pass; then the run is taken to its end. `check` is awaited with
+        the same at the end, to look at what the test's fakes have seen.
+
+        Raises NotCrashSafe, which names the place, if result, steps or number of runs differ.
+        """
+        from windlass.testing.crash_everywhere import crash_everywhere
+
+        return await crash_everywhere(self._copy, fn, args, options, script=script, check=check)
+
+    # Behind them
+
+    def _make_app(self, settings: Settings, **options: Any) -> App:
+        rng = seeded_rng(self._seed)
+        return App(self._url, settings=settings, _clock=self.clock, _rng=rng, _hooks=self._hooks, **options)
+
+    def _copy(self, fate: Fate) -> Harness:
+        """An empty harness for the same program and the same fakes, which draws the same ids each time."""
+        twin = Harness(slots=self._slots, queues=None if self._serves_all else self._queues, settings=self._settings)
+        twin._seed, twin._fate, twin._cast = "crash everywhere", fate, self._cast.counting()
+        twin.use(self._theirs or self.app)
+        return twin
+
+    async def _open(self) -> None:
+        if self._opening is None:
+            # A task of its own and an empty context: two first calls open once, and a worker belongs to none of them.
+            self._opening = asyncio.get_running_loop().create_task(self._begin(), context=contextvars.Context())
+        await asyncio.shield(self._opening)
+
+    async def _begin(self) -> None:
+        opened = await self.app._opening.get()
+        # Workers that come and go must not change the ids of runs.
+        opened.ids = Ids(self.clock, seeded_rng(f"{self._seed}: workers"))
+        if self._theirs is not None:
+            self._borrowed = {name: getattr(self._theirs, name) for name in ("_client", "_opening")}
+            vars(self._theirs).update({name: getattr(self.app, name) for name in self._borrowed})
+        if self._has_worker:
+            await self._hire()
+
+    def _give_app_back(self) -> None:
+        if self._theirs is not None:
+            vars(self._theirs).update(self._borrowed)
+        self._borrowed = {}
+
+    async def _hire(self) -> None:
+        if self._serves_all and self._theirs is not None:
+            self._queues = tuple(sorted({"default", *(item.queue for item in self.app._registry.workflows)}))
+        opened, known = self.opened, set(self.app._workers)
+        door = MortalWork(opened.work, self._fate, on_death=self._died)
+        before, opened.work = opened.work, door
+        try:
+            self._employment = self.app.worker(queues=self._queues, slots=self._slots)
+            await self._employment.__aenter__()
+        finally:
+            opened.work = before
+        (door.worker,) = set(self.app._workers) - known
+        self._door = door
+
+    def _died(self, door: MortalWork) -> None:
+        """Called at the moment of death: nothing of what this worker had in memory may go on."""
+        for execution in door.worker.executions if door.worker is not None else ():
+            execution.ending.lose()
+        task = asyncio.get_running_loop().create_task(self._take_over(door), context=contextvars.Context())
+        self._takeovers.add(task)
+        task.add_done_callback(self._took_over)
+
+    async def _take_over(self, dead: MortalWork) -> None:
+        """Take the dead worker away, find it dead, as another worker would by its lock, and bring a new one."""
+        assert dead.worker is not None and self._employment is not None
+        await self._employment.__aexit__(None, None, None)
+        parts = self.opened.engine.parts
+        for worker in await self.opened.runs.list_workers(self.app._namespace):
+            if worker.id == dead.worker.id:
+                await _bury(parts, replace(worker, lock=LockKind.FILE))
+        await parts.store.locks.release(dead.worker.id, for_good=True)
+        await self._hire()
+
+    async def _settle_takeovers(self) -> None:
+        """Let nobody be half dead when time moves on. Raises why no worker could take over."""
+        while self._takeovers:
+            await asyncio.gather(*self._takeovers)
+
+    def _took_over(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task.exception() is None:
+            self._takeovers.discard(task)
+
+    async def _finish(self, handle: Handle[Any]) -> Any:
+        await self.idle()
+        while not (status := await handle.status()).is_terminal and status is not RunStatus.PAUSED:
+            delay = await self._until_next_run()
+            if delay is None:
+                raise Stuck(f"This run does not end by itself. {await handle.explain()}")
+            await self.advance(delay)
+        return await handle.result()
+
+    async def _pass_time(self, handle: Handle[Any], status: str, within: str | timedelta) -> None:
+        left: int = to_duration(within, what="within")
+        await self.idle()
+        while (found := await handle.status()) != status:
+            delay = await self._until_next_run()
+            if found.is_terminal or delay is None or delay > left:
+                raise Stuck(f"Run {handle.id} is {found} and not {status} within {describe(to_duration(within))}.")
+            left -= delay
+            await self.advance(delay)
+
     async def _busy(self) -> str:
+        for task in tuple(self._takeovers):
+            if task.done():
+                task.result()  # raises why no worker could take over
+            return "a worker that takes over"
         parts = self.opened.engine.parts
         if parts.batcher.is_busy or parts.background:
             return "writes on their way"

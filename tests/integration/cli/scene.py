@@ -35,6 +35,14 @@ class Scene:
         runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": None, **environment})
         return runner.invoke(cli, ["--url", self.url, *args], obj=Session(clock=self.clock))
 
+    def refused(self, *args: str, exit_code: int = 1) -> str:
+        """Type a command that is refused, and answer with the one line that says so."""
+        result = self.run(*args)
+        assert (result.exit_code, result.stdout) == (exit_code, ""), result.output
+        assert result.stderr.startswith("windlass: ")
+        assert result.stderr.count("\n") == 1
+        return result.stderr.removeprefix("windlass: ").rstrip("\n")
+
     def shown(self, *args: str, **environment: str) -> str:
         result = self.run(*args, **environment)
         assert result.exit_code == 0, result.output
@@ -66,3 +74,56 @@ def declare_order(harness: Harness) -> Any:
         return f"order {id} done"
 
     return harness.app.workflow(order)
+
+
+def declare_shop(harness: Harness) -> Any:
+    """A workflow that waits for an event, then for a person, then for a child, which waits for an event too."""
+    paid = harness.app.event("paid", int)
+    packed = harness.app.event("packed", str)
+
+    @harness.app.workflow
+    async def pack(ctx: Context, id: str) -> str:
+        return await ctx.receive(packed)
+
+    @harness.app.workflow
+    async def sell(ctx: Context, id: str) -> str:
+        amount = await ctx.receive(paid)
+        decision = await ctx.approval(f"Ship {id}?", data={"id": id, "amount": amount})
+        if not decision.is_approved:
+            return f"kept {id}"
+        return await ctx.run(pack, id)
+
+    return sell
+
+
+async def a_sale(harness: Harness) -> str:
+    """A run that waits for an event."""
+    handle = await harness.start(declare_shop(harness), "7", key="sale-7")
+    await harness.idle()
+    return handle.id
+
+
+async def a_sale_to_approve(harness: Harness) -> str:
+    """A run that waits for a person."""
+    handle = await harness.start(declare_shop(harness), "7", key="sale-7")
+    await handle.send("paid", 12)
+    await harness.idle()
+    return handle.id
+
+
+async def a_sale_to_pack(harness: Harness) -> tuple[str, str]:
+    """A run that waits for its child, and the child."""
+    handle = await harness.start(declare_shop(harness), "7", key="sale-7")
+    await handle.send("paid", 12)
+    await harness.idle()
+    await handle.approve(by="ann", note="looks good")
+    await harness.idle()
+    (step,) = [step for step in await harness.steps(handle) if step.key == "pack"]
+    assert step.awaits is not None
+    return handle.id, step.awaits
+
+
+async def going_on(harness: Harness) -> None:
+    """Let a worker do what there is to do for these."""
+    declare_shop(harness)
+    await harness.idle()

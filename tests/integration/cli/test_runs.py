@@ -189,6 +189,11 @@ def test_json_has_stable_names_and_times_in_utc(scene: Scene) -> None:
         "created_at": "2026-01-01T00:00:00.000000Z",
         "started_at": "2026-01-01T00:00:00.000000Z",
         "finished_at": "2026-01-01T00:00:00.000000Z",
+        "expires_at": None,
+        "is_held": False,
+        "parent": None,
+        "parent_step": None,
+        "retry_of": None,
         "failure": {"kind": "logic", "type": "ValueError", "message": "bad order", "step": None, "data": None},
     }
     assert (sleeping["available_at"], sleeping["waits_for"]) == ("2026-01-01T00:03:00.000000Z", "sleeps, 3 min left")
@@ -198,7 +203,7 @@ def test_an_empty_database_has_no_runs_and_that_is_no_error(scene: Scene) -> Non
     scene.shown("migrate")
 
     assert scene.shown("runs") == "No runs yet.\n"
-    assert scene.json("runs") == {"runs": [], "next": None}
+    assert scene.json("runs") == {"runs": [], "next": None, "paused": []}
 
 
 def test_options_may_stand_in_front_of_the_command_or_behind_it(scene: Scene) -> None:

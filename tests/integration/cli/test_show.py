@@ -110,6 +110,19 @@ def test_a_beginning_that_fits_several_runs_names_them(scene: Scene) -> None:
     assert scene.json("show", ids[0])["id"] == ids[0]
 
 
+def test_a_beginning_finds_also_the_last_of_all_ids_that_begin_like_it(scene: Scene) -> None:
+    async def until_one_ends_with_the_last_letter(harness: Harness) -> str:
+        order = declare_order(harness)
+        while True:
+            handle = await harness.start(order, "7", delay="1h")
+            if handle.id.endswith("Z"):
+                return handle.id
+
+    run_id = scene.play(until_one_ends_with_the_last_letter, has_worker=False)
+
+    assert scene.json("show", run_id[:-1])["id"] == run_id
+
+
 @pytest.mark.parametrize(
     ("args", "exit_code"),
     [

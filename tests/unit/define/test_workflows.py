@@ -205,6 +205,85 @@ def test_another_function_under_that_name_is_refused_with_both_places(registry: 
     assert line_of(order) in str(refused.value)
 
 
+def test_versions_of_one_name_stand_side_by_side_and_the_last_one_is_meant_by_the_name(registry: Registry) -> None:
+    async def order_of_today(ctx: Context) -> None: ...
+
+    old = registry.declare_workflow(plain, name="order", version="1")
+    new = registry.declare_workflow(order_of_today, name="order", version="2")
+
+    assert registry.workflows == (old, new)
+    assert (registry.find_workflow(plain), registry.find_workflow(order_of_today)) == (old, new)
+    assert registry.find_workflow("order") is registry.workflow_or_none("order") is new
+    assert registry.workflow_or_none("order", "1") is old
+    assert registry.workflow_or_none("order", "2") is new
+    assert registry.workflow_or_none("order", "") is None
+    assert registry.workflow_or_none("invoice", "1") is None
+    assert registry.served(["shop"]) == (Served("shop", "order", "1"), Served("shop", "order", "2"))
+
+
+def test_a_version_that_is_declared_again_replaces_only_itself(registry: Registry) -> None:
+    first, second, third = make_order(), make_order(), make_order()
+    registry.declare_workflow(first, version="1")
+    registry.declare_workflow(second, version="2")
+    registry.declare_workflow(third, version="2", queue="shop")
+
+    assert [(item.function, item.version) for item in registry.workflows] == [(first, "1"), (third, "2")]
+    assert registry.find_workflow(first).version == "1"
+    assert registry.find_workflow(second).function is third
+    assert registry.is_workflow(second)
+
+
+@pytest.mark.spec("security:7")
+def test_another_function_under_the_same_name_and_version_is_refused(registry: Registry) -> None:
+    registry.declare_workflow(plain, name="order", version="1")
+
+    with pytest.raises(AlreadyExists, match="Workflow 'order' is declared twice"):
+        registry.declare_workflow(make_order(), version="1")
+    assert registry.declare_workflow(make_order(), version="2").version == "2"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(str, int), (list[str], list[int]), (list[str], tuple[str]), (str | None, str), (Item, str), (Any, str)],
+)
+def test_an_event_has_one_type(registry: Registry, first: Any, second: Any) -> None:
+    declared = registry.declare_event("replied", first)
+
+    with pytest.raises(AlreadyExists, match="Event 'replied' is declared twice") as refused:
+        registry.declare_event("replied", second)
+
+    assert (refused.value.reason, refused.value.owner) == ("already_registered", "replied")
+    assert registry.find_event("replied") is declared
+    assert registry.declare_event("replied", first) is declared
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda kind: kind, list.__class_getitem__, lambda kind: dict.__class_getitem__((str, kind | None))]
+)
+def test_an_event_follows_a_class_that_was_made_anew(registry: Registry, shape: Any) -> None:
+    first, second = make_class(), make_class()
+    registry.declare_event("replied", shape(first))
+
+    registry.declare_event("replied", shape(second))
+
+    assert registry.find_event("replied").type == shape(second)
+
+
+def make_class() -> Any:
+    @dataclass
+    class Reply:
+        text: str
+
+    return Reply
+
+
+def test_an_unknown_event_is_answered_with_names_that_look_alike(registry: Registry) -> None:
+    registry.declare_event("replied", str)
+
+    with pytest.raises(NotFound, match=r"Event 'relied' does not exist. Did you mean 'replied'\? Declare it with"):
+        registry.find_event("relied")
+
+
 @pytest.mark.spec("security:6")
 def test_names_that_differ_only_in_composition_are_one(registry: Registry) -> None:
     async def other(ctx: Context) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.cli.samples import FAILURE, a_log, a_run, a_step, at
 from windlass.model.explanation import Explanation, Situation
@@ -42,9 +43,10 @@ def told(
     cause: str = "",
     failure: Failure | None = None,
     now: float = 10,
+    known: dict[str, Any] | None = None,
     **run: Any,
 ) -> Explanation:
-    """Explain a run that came into its status at noon."""
+    """Explain a run that came into its status at noon; `known` is whatever else the store knows."""
     facts = Facts(
         view=RunView(run=a_run(status, **{"end": None, **run}), failure=failure),
         steps=steps,
@@ -52,7 +54,7 @@ def told(
         workers=workers,
         now=at(now),
     )
-    return explain(facts)
+    return explain(replace(facts, **(known or {})))
 
 
 @pytest.mark.spec("invariants:I-08")
@@ -66,7 +68,7 @@ def test_every_status_has_an_explanation(status: RunStatus, due: float | None) -
     assert str(found) == f"{found.title} {found.text}"
 
 
-def test_a_run_that_waits_for_an_event_says_since_when() -> None:
+def test_a_run_that_waits_for_what_no_step_names_says_since_when() -> None:
     found = told(RunStatus.WAITING)
 
     assert (found.code, found.text) == (
@@ -75,11 +77,11 @@ def test_a_run_that_waits_for_an_event_says_since_when() -> None:
     )
 
 
-@pytest.mark.parametrize("status", [RunStatus.CANCELLED, RunStatus.SKIPPED])
-def test_other_endings_are_told_with_their_time(status: RunStatus) -> None:
-    found = told(status, end=4)
+def test_other_endings_are_told_with_their_time() -> None:
+    skipped, cancelled = told(RunStatus.SKIPPED, end=4), told(RunStatus.CANCELLED, end=4)
 
-    assert (found.code, found.text) == (status.value, "It ended at 12:00:04 UTC, 6 s ago.")
+    assert (skipped.code, skipped.text) == ("skipped", "It ended at 12:00:04 UTC, 6 s ago.")
+    assert (cancelled.code, cancelled.text) == ("cancelled", "It was cancelled at 12:00:04 UTC, 6 s ago.")
 
 
 def test_a_wait_of_a_branch_that_was_given_up_is_not_what_wakes_the_run() -> None:

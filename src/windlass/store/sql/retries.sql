@@ -38,15 +38,11 @@ select s.namespace, :id, s.step_key, 1, s.kind, s.status, s.step_order, 0, 0, s.
 -- What was sent, behind the copied steps: received if the step that received it was copied, else to be received again.
 -- A decision on an approval that is done again is left behind, because it is asked for again.
 insert into inbox (namespace, run_id, seq, kind, name, id, payload, payload_hash, sent_at, taken_by)
-select x.namespace, :id, row_number() over (order by x.seq), x.kind, x.name, x.id, x.payload, x.payload_hash, x.sent_at,
-       x.copied
-  from (select m.namespace, m.seq, m.kind, m.name, m.id, m.payload, m.payload_hash, m.sent_at, m.taken_by,
-               (select s.step_key from steps s
-                 where s.namespace = m.namespace and s.run_id = :id and s.step_key = m.taken_by and s.attempt = 1)
-                   as copied
-          from inbox m
-         where m.namespace = :namespace and m.run_id = :retry_of) as x
- where x.kind = 'event' or x.taken_by is null or x.copied is not null;
+select b.namespace, :id, b.seq, b.kind, b.name, b.id, b.payload, b.payload_hash, b.sent_at, s.step_key
+  from inbox b
+  left join steps s on s.namespace = b.namespace and s.run_id = :id and s.step_key = b.taken_by and s.attempt = 1
+ where b.namespace = :namespace and b.run_id = :retry_of
+   and (b.kind = 'event' or b.taken_by is null or s.step_key is not null);
 
 -- name: move_key
 -- Let the start key of a run point to the one that tries it again, unless it belongs to another run by now.

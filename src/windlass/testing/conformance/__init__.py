@@ -31,16 +31,28 @@ TOPICS = (
     "deaths",
     "fencing",
     "batches",
+    "control",
+    "pauses",
+    "gates",
+    "retries",
+    "messages",
+    "families",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given")))
 
 from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
 from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
+from windlass.testing.conformance.control import ControlConformance  # noqa: E402
 from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
+from windlass.testing.conformance.families import FamilyConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
+from windlass.testing.conformance.gates import GateConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
+from windlass.testing.conformance.messages import MessageConformance  # noqa: E402
+from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
+from windlass.testing.conformance.retries import RetryConformance  # noqa: E402
 from windlass.testing.conformance.starts import StartConformance  # noqa: E402
 from windlass.testing.conformance.steps import StepConformance  # noqa: E402
 from windlass.testing.conformance.transactions import TransactionConformance  # noqa: E402
@@ -59,6 +71,12 @@ SUITES = (
     DeathConformance,
     FencingConformance,
     BatchConformance,
+    ControlConformance,
+    PauseConformance,
+    GateConformance,
+    RetryConformance,
+    MessageConformance,
+    FamilyConformance,
 )
 
 __all__ = [
@@ -74,4 +92,10 @@ __all__ = [
     "DeathConformance",
     "FencingConformance",
     "BatchConformance",
+    "ControlConformance",
+    "PauseConformance",
+    "GateConformance",
+    "RetryConformance",
+    "MessageConformance",
+    "FamilyConformance",
 ]

@@ -12,7 +12,7 @@ import pytest
 
 from windlass.engine.engine import Engine
 from windlass.errors import ClaimLost, NotFound, StoreRefused
-from windlass.model.commands import ProbeWorkers
+from windlass.model.commands import PauseRun, ProbeWorkers
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND
 from windlass.model.worker import LockKind, Served
@@ -130,6 +130,20 @@ class DeathConformance:
         assert (row.run.recoveries, row.was) == (1, RunStatus.PENDING)
         await pair.first.work.release_run(held(row.run))
         assert (await load(store)).recoveries == 0
+
+    async def test_a_run_that_was_to_be_paused_is_paused_when_its_worker_dies(
+        self, store: Store, second_store: Mortal, pair: Pair
+    ) -> None:
+        await create(store, new_run())
+        (row,) = await claim(second_store, worker=OTHER_WORKER)
+        await pair.first.control.pause_run(PauseRun(namespace=NAMESPACE, run_id=row.run.id))
+        second_store.kill()
+
+        await pair.probe()
+
+        paused = await load(store)
+        assert (paused.status, paused.worker, paused.recoveries) == (RunStatus.PAUSED, None, 0)
+        assert (await causes(store))[-1] == ("running", "paused", "pause")
 
     async def test_only_whose_death_would_matter_is_looked_at(
         self, store: Store, second_store: Mortal, pair: Pair

@@ -1,0 +1,60 @@
+"""`windlass cancel RUN`: end a run before its time, and the children that follow it."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text as Line
+
+from windlass.api.service import Control, Runs
+from windlass.cli import lookup
+from windlass.cli.session import Session, shared_options
+from windlass.cli.terminal import escape
+from windlass.cli.values import by_option, note_option, person
+from windlass.model.commands import Cancelled, CancelRun
+from windlass.model.run import Run
+
+
+@click.command(short_help="End a run before its time.")
+@lookup.run_arguments
+@by_option
+@note_option
+@shared_options
+@click.pass_obj
+def cancel(session: Session, /, run: str | None, key: str | None, *, by: str | None, note: str | None) -> None:
+    """End a run before its time, and the children that follow it. A body at work may end; its result is refused.
+
+    RUN is the id of a run or the beginning of it. Of a run that is over nothing changes.
+    """
+    lookup.check_one_given(run, key=key)
+
+    async def end(runs: Runs, control: Control) -> tuple[Run, Cancelled]:
+        found = (await lookup.find(runs, run, key=key, namespace=session.namespace)).run
+        command = CancelRun(namespace=session.namespace, run_id=found.id, by=person(by), note=note)
+        return found, await control.cancel_run(command)
+
+    found, cancelled = session.steer(end)
+    if session.is_json:
+        session.screen.write_json(
+            {
+                "id": found.id,
+                "workflow": found.name,
+                "status": cancelled.status.value,
+                "is_done": cancelled.is_done,
+                "children": list(cancelled.children),
+            }
+        )
+        return
+    line = f"{found.id} ({escape(found.name)}) {_outcome(cancelled)}."
+    session.screen.write(session.screen.draw_whole(Line(line)))
+
+
+def _outcome(cancelled: Cancelled) -> str:
+    if not cancelled.is_done:
+        return f"was over before: {cancelled.status.value}"
+    match len(cancelled.children):
+        case 0:
+            return "is cancelled"
+        case 1:
+            return "is cancelled, and 1 child with it"
+        case count:
+            return f"is cancelled, and {count:,} children with it"

@@ -1,0 +1,134 @@
+"""`windlass approve RUN` and `windlass reject RUN`: answer what a run waits to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from msgspec import Struct
+from rich.text import Text as Line
+
+from windlass.api.service import Control, Runs
+from windlass.cli import lookup
+from windlass.cli.session import Session, Text, shared_options
+from windlass.cli.terminal import escape
+from windlass.cli.values import by_option, note_option, person
+from windlass.errors import InvalidInput
+from windlass.model.commands import Decide
+from windlass.model.message import Decision, Message, MessageKind
+from windlass.model.run import Run
+from windlass.model.step import Step, StepKind, StepStatus
+from windlass.rules.limits import check_step_reference
+
+STEP = click.option("--step", type=Text(check_step_reference), help="Which approval, if the run waits for several.")
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    run: Run
+    step: Step | None
+    decision: Decision
+    is_repeat: bool
+
+
+@click.command(short_help="Say yes to what a run waits for.")
+@lookup.run_arguments
+@by_option
+@note_option
+@STEP
+@shared_options
+@click.pass_obj
+def approve(session: Session, /, run: str | None, key: str | None, **how: str | None) -> None:
+    """Say yes to what a run waits for.
+
+    RUN is the id of a run or the beginning of it.
+    """
+    _answer(session, run, key=key, is_approved=True, how=how)
+
+
+@click.command(short_help="Say no to what a run waits for.")
+@lookup.run_arguments
+@by_option
+@note_option
+@STEP
+@shared_options
+@click.pass_obj
+def reject(session: Session, /, run: str | None, key: str | None, **how: str | None) -> None:
+    """Say no to what a run waits for.
+
+    RUN is the id of a run or the beginning of it.
+    """
+    _answer(session, run, key=key, is_approved=False, how=how)
+
+
+def _answer(
+    session: Session, run: str | None, *, key: str | None, is_approved: bool, how: dict[str, str | None]
+) -> None:
+    lookup.check_one_given(run, key=key)
+
+    async def answer(runs: Runs, control: Control) -> Answered:
+        found = (await lookup.find(runs, run, key=key, namespace=session.namespace)).run
+        steps = await runs.list_steps(session.namespace, found.id)
+        messages = await runs.list_messages(session.namespace, found.id)
+        open = _open(steps, messages)
+        step = _meant(found, steps, open, named=how["step"])
+        decision = await control.decide(
+            Decide(
+                namespace=session.namespace,
+                run_id=found.id,
+                is_approved=is_approved,
+                by=person(how["by"]),
+                note=how["note"],
+                step=how["step"] if step is None else step.key,
+            )
+        )
+        return Answered(run=found, step=step, decision=decision, is_repeat=step not in open)
+
+    _tell(session, session.steer(answer))
+
+
+def _open(steps: Sequence[Step], messages: Sequence[Message]) -> list[Step]:
+    """The approvals that nobody has decided."""
+    decided = {message.name for message in messages if message.kind is MessageKind.APPROVAL}
+    waiting = [step for step in steps if step.kind is StepKind.APPROVAL and step.status is StepStatus.WAITING]
+    return [step for step in waiting if not step.is_dropped and step.key not in decided]
+
+
+def _meant(run: Run, steps: Sequence[Step], open: Sequence[Step], *, named: str | None) -> Step | None:
+    """The approval that is meant: the one named, the only open one, else the last one, which was decided before."""
+    asked = [step for step in steps if step.kind is StepKind.APPROVAL and not step.is_dropped]
+    if named is not None:
+        return next((step for step in asked if step.key == named), None)
+    if len(open) > 1:
+        choices = ", ".join(f"{step.key} ({step.awaits!r})" for step in open)
+        raise InvalidInput(
+            f"Run {run.id} waits for {len(open)} approvals. Say which one with --step: {choices}.",
+            reason="ambiguous_approval",
+            path="--step",
+        )
+    if open:
+        return open[0]
+    return max(asked, key=lambda step: (step.started_at or 0, step.order or 0), default=None)
+
+
+def _tell(session: Session, answered: Answered) -> None:
+    run, step, decision = answered.run, answered.step, answered.decision
+    title = None if step is None else step.awaits
+    if session.is_json:
+        session.screen.write_json(
+            {
+                "id": run.id,
+                "workflow": run.name,
+                "step": None if step is None else step.key,
+                "title": title,
+                "outcome": decision.outcome,
+                "by": decision.by,
+                "note": decision.note,
+                "at": decision.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                "is_repeat": answered.is_repeat,
+            }
+        )
+        return
+    what = f"{'was ' if answered.is_repeat else ''}{decision.outcome}{' before' if answered.is_repeat else ''}"
+    by = f" by {escape(decision.by)}" if decision.by else ""
+    line = f"{escape(repr(title or 'approval'))} of {run.id} ({escape(run.name)}) {what}{by}."
+    session.screen.write(session.screen.draw_whole(Line(line)))

@@ -1,0 +1,76 @@
+"""`windlass pause`: hold a run, a queue, a workflow or everything until it is resumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.text import Text as Line
+
+from windlass.api.service import Control, Runs
+from windlass.cli import lookup, records
+from windlass.cli.session import Session, shared_options
+from windlass.cli.targets import Target, gate_option, gate_words, read_target, target_arguments, warn_if_unserved
+from windlass.cli.terminal import escape
+from windlass.cli.values import by_option, note_option, person
+from windlass.model.commands import PauseRun, SetGate
+from windlass.model.gate import Gate
+from windlass.model.run import Run, RunStatus
+
+
+@click.command(short_help="Hold a run, a queue, a workflow or everything.")
+@target_arguments
+@by_option
+@note_option
+@shared_options
+@click.pass_obj
+def pause(session: Session, /, *, by: str | None, note: str | None, **given: Any) -> None:
+    """Hold one run, or all runs of a queue, of a workflow or of the namespace, until they are resumed.
+
+    RUN is the id of a run or the beginning of it. What is at work ends first; nothing new is begun. A queue and a
+    workflow may be paused before there is any.
+    """
+    target = read_target(session, given)
+    if target.gate is None:
+        _pause_run(session, target, by=person(by), note=note)
+    else:
+        _close_gate(session, target, by=person(by), note=note)
+
+
+def _pause_run(session: Session, target: Target, *, by: str | None, note: str | None) -> None:
+    async def hold(runs: Runs, control: Control) -> tuple[Run, RunStatus]:
+        found = (await lookup.find(runs, target.run, key=target.key, namespace=session.namespace)).run
+        command = PauseRun(namespace=session.namespace, run_id=found.id, by=by, note=note)
+        return found, await control.pause_run(command)
+
+    run, status = session.steer(hold)
+    is_paused = status is RunStatus.PAUSED
+    if session.is_json:
+        record = {"id": run.id, "workflow": run.name, "status": status.value, "is_paused": is_paused}
+        session.screen.write_json(record)
+        return
+    what = "is paused" if is_paused else "pauses as soon as what is at work has ended"
+    then = session.advise(f"windlass resume {run.id}")
+    session.screen.write(session.screen.draw_whole(Line(f"{run.id} ({escape(run.name)}) {what}. Then: {then}")))
+
+
+def _close_gate(session: Session, target: Target, *, by: str | None, note: str | None) -> None:
+    assert target.gate is not None
+    kind, name = target.gate, target.name
+
+    async def close(runs: Runs, control: Control) -> Gate:
+        command = SetGate(namespace=session.namespace, kind=kind, name=name, is_paused=True, by=by, note=note)
+        gate = await control.set_gate(command)
+        await warn_if_unserved(session, runs, target)
+        return gate
+
+    gate = session.steer(close)
+    if session.is_json:
+        session.screen.write_json(records.gate(gate))
+        return
+    words = gate_words(kind, name)
+    then = session.advise(f"windlass resume {gate_option(kind, name)}")
+    line = Line(
+        f"{words[0].upper()}{words[1:]} is paused: nothing of it is taken up until it is resumed. Then: {escape(then)}"
+    )
+    session.screen.write(session.screen.draw_whole(line))

@@ -1,0 +1,94 @@
+"""`windlass start MODULE:APP WORKFLOW [ARGUMENT]…`: store a run, and wait for its result if asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.text import Text as Line
+
+from windlass.app import App
+from windlass.assembly import Opened
+from windlass.cli import payloads, records
+from windlass.cli.apps import check_target, door_of, take_app
+from windlass.cli.hints import nearest, served_now, waits_for_now
+from windlass.cli.session import OpenEngine, Session, Text, shared_options
+from windlass.cli.values import Json, Moment, Span, Value
+from windlass.client.client import Client
+from windlass.client.handle import Handle
+from windlass.codec import Codec
+from windlass.define.workflow import WorkflowDefinition
+from windlass.errors import NotAllowed
+from windlass.model.run import HIGHEST_PRIORITY, LOWEST_PRIORITY, RunId
+from windlass.rules.limits import check_key, check_queue
+
+PRIORITIES = click.IntRange(LOWEST_PRIORITY, HIGHEST_PRIORITY)
+
+
+@click.command(short_help="Start a run of a workflow.")
+@click.argument("target", metavar="MODULE:APP", type=Text(check_target))
+@click.argument("workflow", metavar="WORKFLOW", type=Text())
+@click.argument("arguments", metavar="[ARGUMENT]...", nargs=-1, type=Json())
+@click.option("--key", type=Text(check_key), help="The same key with the same arguments is the same run.")
+@click.option("--delay", type=Span(), help='Begin after this long: "90s", "1h30m".')
+@click.option("--at", type=Moment(), help="Begin at this time: 2030-05-01T12:00:00Z.")
+@click.option("--priority", type=PRIORITIES, metavar="NUMBER", help="From -10 to 10; higher goes first.")
+@click.option("--queue", type=Text(check_queue), help="Another queue than the workflow's own.")
+@click.option("--timeout", type=Span(allow_zero=False), help="How long the whole run may take.")
+@click.option("--wait", "is_waiting", is_flag=True, help="Wait for the result, and print it.")
+@shared_options
+@click.pass_obj
+def start(
+    session: Session, /, target: str, workflow: str, arguments: tuple[Value, ...], *, is_waiting: bool, **options: Any
+) -> None:
+    """Start a run of a workflow and print its id. Somebody has to serve it: windlass worker.
+
+    MODULE is imported from the current folder. An ARGUMENT is a JSON value, such as 7 or '{"id": 7}'. A word that is
+    not JSON is taken as text, and so is everything where the workflow declares str. What begins with a dash goes
+    behind a "--" of its own.
+    """
+    if options["delay"] is not None and options["at"] is not None:
+        raise click.UsageError("Give --delay or --at, not both.")
+    app = take_app(session, target)
+    if session.location.target == ":memory:":
+        raise NotAllowed(f"{target} keeps its runs in memory: this one would be gone when the command ends.")
+    definition = app._registry.find_workflow(workflow)
+    given = _typed(definition, arguments)
+
+    async def begin(open: OpenEngine) -> None:
+        handle = await Client(door_of(app, open, session)).start(definition, given, options)
+        opened = await open()
+        if options["queue"] is not None:
+            await _warn_if_unknown(session, opened, app, queue=options["queue"])
+        await _tell(session, opened, handle, is_waiting=is_waiting)
+
+    session.use_later(begin)
+
+
+def _typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[Any]:
+    types = [*definition.argument_types, *([Any] * len(arguments))]  # too many are refused by the start itself
+    return [value.typed(type) for value, type in zip(arguments, types, strict=False)]
+
+
+async def _warn_if_unknown(session: Session, opened: Opened, app: App, *, queue: str) -> None:
+    """A misspelled queue is not an error, since a worker may come; but nobody should wait for ever without a word."""
+    lanes = await served_now(opened.runs, namespace=session.namespace, now=session.now())
+    known = {lane.queue for lane in lanes} | {definition.queue for definition in app._registry.workflows}
+    if queue not in known:
+        session.warn(f"No live worker serves queue {queue!r}, and no workflow declares it.{nearest(queue, known)}")
+
+
+async def _tell(session: Session, opened: Opened, handle: Handle[Any], *, is_waiting: bool) -> None:
+    screen = session.screen
+    if not session.is_json:
+        screen.write(f"{handle.id}\n")  # before the wait: whoever interrupts it has the id
+    result = await handle.result() if is_waiting else None
+    if session.is_json:
+        view = await opened.runs.get_run(session.namespace, RunId(handle.id))
+        record = records.view(view, waits_for=await waits_for_now(opened.runs, view, now=session.now()))
+        if is_waiting:  # as the program reads it, also where its own codec has sealed it
+            record["output"] = records.payload(Codec().encode(result))
+        screen.write_json(record)
+    elif is_waiting:
+        screen.write(screen.draw_whole(*(Line(line) for line in payloads.laid_out(result, width=screen.width))))

@@ -1,0 +1,111 @@
+"""Ask: start runs, find them again, pause and resume what they wait behind. Opens the database at the first await."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
+
+from windlass.client.calls import Call
+from windlass.client.client import Client
+from windlass.client.handle import Handle
+from windlass.define.context import Context
+from windlass.define.options import StartOptions
+from windlass.define.registry import Registry
+from windlass.errors import InvalidInput
+from windlass.model.gate import GateKind
+from windlass.rules.limits import check_name, check_queue
+
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
+
+
+class Asks:
+    """The part of an App that asks. `app.sync` has the same, blocking."""
+
+    _registry: Registry
+    _client: Client
+
+    async def start(
+        self,
+        fn: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
+        /,
+        *args: *Ts,
+        **options: Unpack[StartOptions],
+    ) -> Handle[R]:
+        """Store a run and return at once. It is executed by whoever serves its queue.
+
+        The same `key` with the same arguments answers with the same run. Raises InvalidInput before anything is stored.
+        Example: `handle = await app.start(order, "7", key="order-7", delay="10m")`.
+        """
+        handle: Handle[R] = await self._client.start(self._registry.find_workflow(fn), args, options)
+        return handle
+
+    async def start_many(self, calls: Iterable[Call[R]], /) -> list[Handle[R]]:
+        """Store many runs, up to 10,000, and return their handles in the same order.
+
+        All are checked before the first is stored; then each stands for itself. Raises InvalidInput, or AlreadyExists
+        where a key belongs to other input: it names the positions, and all the others are started.
+        Example: `await app.start_many([windlass.call(order, id, key=f"order-{id}") for id in ids])`.
+        """
+        handles: list[Handle[R]] = await self._client.start_many(calls)
+        return handles
+
+    @overload
+    def handle(self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str) -> Handle[R]: ...
+
+    @overload
+    def handle(self, run_id: str, /) -> Handle[Any]: ...
+
+    def handle(self, wanted: Any, /, *, key: str | None = None) -> Handle[Any]:
+        """The handle of a run started before: by its id, or by workflow and key. Asks nothing yet."""
+        if isinstance(wanted, str) and key is None:
+            return self._client.handle(wanted)
+        if isinstance(wanted, str) or key is None:
+            raise InvalidInput(
+                "handle() takes a run id, or a workflow and its key: app.handle(order, key='order-7').",
+                reason="invalid_option",
+                path="key",
+            )
+        return self._client.handle_of_key(self._registry.find_workflow(wanted), key)
+
+    async def pause(
+        self,
+        *,
+        queue: str | None = None,
+        workflow: Callable[..., Any] | str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Let no worker take runs of a queue, or of a workflow, until `resume`. What is executed now goes on.
+
+        Example: `await app.pause(queue="mail", by="ann", note="the server is moved")`.
+        """
+        kind, name = self._gate("pause", queue, workflow)
+        await self._client.set_gate(kind, name, is_paused=True, by=by, note=note)
+
+    async def resume(
+        self,
+        *,
+        queue: str | None = None,
+        workflow: Callable[..., Any] | str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Let workers take runs of a paused queue or workflow again; harmless if it is not paused."""
+        kind, name = self._gate("resume", queue, workflow)
+        await self._client.set_gate(kind, name, is_paused=False, by=by, note=note)
+
+    def _gate(self, verb: str, queue: str | None, workflow: Callable[..., Any] | str | None) -> tuple[GateKind, str]:
+        if (queue is None) == (workflow is None):
+            raise InvalidInput(
+                f"{verb}() takes a queue or a workflow, {'one of them' if queue is None else 'not both'}: "
+                f"app.{verb}(queue='mail') or app.{verb}(workflow=order).",
+                reason="invalid_option",
+                path="queue",
+            )
+        if queue is not None:
+            return GateKind.QUEUE, check_queue(queue)
+        if isinstance(workflow, str):  # of any program: whoever pauses it need not have its code
+            return GateKind.WORKFLOW, check_name(workflow, what="workflow name")
+        assert workflow is not None
+        return GateKind.WORKFLOW, self._registry.find_workflow(workflow).name

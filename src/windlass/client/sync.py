@@ -1,0 +1,180 @@
+"""The same names, blocking: for threads and programs without an event loop.
+
+Nothing is written twice: every method is made from the one that is awaited, types included, and runs on the loop of a
+portal.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from windlass.client.asks import Asks
+from windlass.client.handle import Handle
+from windlass.client.portal import Portal
+from windlass.define.context import Context
+from windlass.errors import NotAllowed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def _asked(
+    method: Callable[Concatenate[Handle[R], P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncHandle[R], P], T]:
+    """A method of a handle that answers with plain data."""
+
+    @functools.wraps(method)
+    def ask(handle: SyncHandle[R], /, *args: P.args, **options: P.kwargs) -> T:
+        return handle._call(lambda inner: method(inner, *args, **options), method.__name__)
+
+    return ask
+
+
+def _answered_by_a_handle(
+    method: Callable[Concatenate[Handle[R], P], Coroutine[Any, Any, Handle[T]]],
+) -> Callable[Concatenate[SyncHandle[R], P], SyncHandle[T]]:
+    """A method of a handle that answers with another one."""
+
+    @functools.wraps(method)
+    def ask(handle: SyncHandle[R], /, *args: P.args, **options: P.kwargs) -> SyncHandle[T]:
+        found = handle._call(lambda inner: method(inner, *args, **options), method.__name__)
+        return SyncHandle(found, handle._portal)
+
+    return ask
+
+
+class SyncHandle(Generic[R]):
+    """A run, held by blocking code: a Handle whose methods answer instead of being awaited.
+
+    Example: `print(app.sync.start(order, "7").result(timeout="1m"))`
+    """
+
+    def __init__(self, handle: Handle[R], portal: Portal) -> None:
+        self._handle, self._portal = handle, portal
+
+    @property
+    def id(self) -> str:
+        """The run's id. A handle made from a key looks it up."""
+        try:
+            return self._handle.id
+        except NotAllowed:
+            self.status()
+            return self._handle.id
+
+    def __repr__(self) -> str:
+        return f"Sync{self._handle!r}"
+
+    result = _asked(Handle[R].result)
+    status = _asked(Handle[R].status)
+    explain = _asked(Handle[R].explain)
+    send = _asked(Handle[R].send)
+    approve = _asked(Handle[R].approve)
+    reject = _asked(Handle[R].reject)
+    cancel = _asked(Handle[R].cancel)
+    pause = _asked(Handle[R].pause)
+    resume = _asked(Handle[R].resume)
+    retry = _answered_by_a_handle(Handle[R].retry)
+
+    def _call(self, work: Callable[[Handle[R]], Coroutine[Any, Any, T]], name: str) -> T:
+        verb, instead = f"{name}() of a handle of app.sync", f"await app.handle(…).{name}()"
+        return self._portal.call(lambda: work(self._handle), verb=verb, instead=instead)
+
+
+@overload
+def _asked_of_app(
+    method: Callable[Concatenate[Asks, P], Coroutine[Any, Any, Handle[T]]],
+) -> Callable[Concatenate[Sync, P], SyncHandle[T]]: ...
+
+
+@overload
+def _asked_of_app(
+    method: Callable[Concatenate[Asks, P], Coroutine[Any, Any, list[Handle[T]]]],
+) -> Callable[Concatenate[Sync, P], list[SyncHandle[T]]]: ...
+
+
+@overload
+def _asked_of_app(
+    method: Callable[Concatenate[Asks, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Sync, P], T]: ...
+
+
+def _asked_of_app(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def ask(sync: Sync, /, *args: Any, **options: Any) -> Any:
+        name = method.__name__
+        verb, instead = f"app.sync.{name}()", f"await app.{name}(…)"
+        answer = sync._portal.call(lambda: method(sync._app, *args, **options), verb=verb, instead=instead)
+        return sync._held(answer)
+
+    return ask
+
+
+class Opens(Protocol):
+    """What `sync` needs of an App besides its questions."""
+
+    async def aclose(self) -> None: ...
+
+    @property
+    def worker(self) -> Callable[..., AbstractAsyncContextManager[None]]: ...
+
+
+class Sync:
+    """`app.sync`: what an App can be asked, for code that does not await. Safe from any number of threads.
+
+    It has an event loop in a thread of its own, begun at the first call and ended by `close()`, by the end of a
+    `with app.sync:`, or with the process.
+    Example: `app.sync.start(order, "7", key="order-7").result()`
+    """
+
+    def __init__(self, app: Asks, *, opens: Opens, open: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        self._app, self._opens, self._open = app, opens, open
+        self._portal = Portal(opens.aclose)
+
+    start = _asked_of_app(Asks.start)
+    start_many = _asked_of_app(Asks.start_many)
+    pause = _asked_of_app(Asks.pause)
+    resume = _asked_of_app(Asks.resume)
+
+    @overload
+    def handle(
+        self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str
+    ) -> SyncHandle[R]: ...
+
+    @overload
+    def handle(self, run_id: str, /) -> SyncHandle[Any]: ...
+
+    def handle(self, wanted: Any, /, **key: Any) -> SyncHandle[Any]:
+        """The handle of a run started before: by its id, or by workflow and key. Asks nothing yet."""
+        return SyncHandle(self._app.handle(wanted, **key), self._portal)
+
+    @contextmanager
+    def worker(self, *, queues: Iterable[str] | None = None, slots: int | None = None) -> Iterator[None]:
+        """Execute runs in the background while the block lasts: `with app.sync.worker(): …`."""
+        given = {"queues": queues, "slots": slots}
+        worker = self._opens.worker(**{option: value for option, value in given.items() if value is not None})
+        verb, instead = "app.sync.worker()", '"async with app.worker():"'
+        self._portal.call(worker.__aenter__, verb=verb, instead=instead)
+        try:
+            yield
+        finally:
+            self._portal.call(lambda: worker.__aexit__(None, None, None), verb=verb, instead=instead)
+
+    def __enter__(self) -> Sync:
+        self._portal.call(self._open, verb='"with app.sync:"', instead='"async with app:"')
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the App and end the thread. Harmless if nothing was asked, and when it is repeated."""
+        self._portal.close()
+
+    def _held(self, answer: Any) -> Any:
+        if isinstance(answer, list):
+            return [SyncHandle(handle, self._portal) for handle in answer]
+        return SyncHandle(answer, self._portal) if isinstance(answer, Handle) else answer

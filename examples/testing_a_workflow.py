@@ -1,17 +1,16 @@
 """Test a workflow that takes a week, in milliseconds: the Harness has a clock that the test moves.
 
-These are plain async tests: pytest with pytest-asyncio finds them. Run as a program, the file runs them itself.
+With pytest, these would take the fixture `windlass_harness`. Run as a program, the file runs them itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 import windlass
-from windlass.testing.harness import Harness
+from windlass.testing import Harness
 
+app = windlass.App()
 sent: list[str] = []
 
 
@@ -23,8 +22,8 @@ def is_paid(invoice: str) -> bool:
     return len(sent) >= 2  # the second reminder helps
 
 
+@app.workflow
 async def remind(ctx: windlass.Context, invoice: str) -> str:
-    """Declared below, on the app of the harness; a program would write @app.workflow here."""
     for number in range(1, 4):
         await ctx.step(send, f"{invoice}: reminder {number}")
         await ctx.sleep("2d")
@@ -33,16 +32,13 @@ async def remind(ctx: windlass.Context, invoice: str) -> str:
     return "lawyers"
 
 
-def harness_with(*workflows: Callable[..., Coroutine[Any, Any, Any]]) -> Harness:
-    harness = Harness()  # SQLite in memory, a worker, and a clock that stands still
-    for workflow in workflows:
-        harness.app.workflow(workflow)
+def open_harness() -> Harness:
     sent.clear()
-    return harness
+    return Harness(app=app)  # SQLite in memory, a worker, and a clock that stands still
 
 
 async def test_the_second_reminder_helps() -> None:
-    async with harness_with(remind) as harness:
+    async with open_harness() as harness:
         answer = await harness.run(remind, "invoice 7")  # every sleep is skipped
 
         assert answer == "paid after 2"
@@ -50,7 +46,7 @@ async def test_the_second_reminder_helps() -> None:
 
 
 async def test_nothing_is_sent_before_its_time() -> None:
-    async with harness_with(remind) as harness:
+    async with open_harness() as harness:
         handle = await harness.start(remind, "invoice 7")
         await harness.idle()  # the first reminder is sent, and the first sleep has begun
 
@@ -62,7 +58,7 @@ async def test_nothing_is_sent_before_its_time() -> None:
 
 
 async def test_every_step_is_on_record() -> None:
-    async with harness_with(remind) as harness:
+    async with open_harness() as harness:
         handle = await harness.start(remind, "invoice 7")
         await harness.idle()
         await harness.advance("2d")

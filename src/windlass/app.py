@@ -126,6 +126,7 @@ class App(Declarations, Asks):
     @asynccontextmanager
     async def worker(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> AsyncIterator[None]:
         """Execute runs in this process while the block lasts: `async with app.worker(): …`."""
+        from windlass.worker.host import Doors
         from windlass.worker.worker import Worker
 
         lanes = _check_queues(queues)
@@ -136,8 +137,7 @@ class App(Declarations, Asks):
             )
         opened = await self._opening.get()
         worker = Worker(
-            opened.work,
-            control=opened.control,
+            Doors(opened.work, opened.control),
             registry=self._registry,
             codec=self._codec,
             clock=self._clock,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.conftest import ByHand, Gate, OpenHarness, row_of, until_recorded
 from tests.integration.test_explain import explained, order_of, register
-from windlass import Context
+from windlass import Context, Retry, StepError
 from windlass.model.run import RunId
 from windlass.testing.harness import Harness
 
@@ -259,6 +259,34 @@ async def test_a_run_that_waits_for_several_things_names_each(open_shared: OpenH
     assert found.brief == "event 'replied' until 02:00:00 UTC, approval 'Ship it?', sleep until 03:00:00 UTC"
     # What lost the race was given up, and is not waited for.
     assert after.text.startswith("It has waited since 00:00:30 UTC (0 s) for a person to decide on 'Bill it?'")
+
+
+@pytest.mark.parametrize("loser", ["sleep", "back-off"])
+async def test_what_lost_a_race_is_not_waited_for_however_often_the_run_is_parked_since(
+    open_shared: OpenHarness, loser: str
+) -> None:
+    harness = await open_shared()
+    first, second, third = (harness.app.event(name, str) for name in ("first", "second", "third"))
+
+    async def charge() -> None:
+        raise StepError("gateway timed out", retry_after="2h")
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        other = ctx.sleep("2h") if loser == "sleep" else ctx.step(charge, retry=Retry(9))
+        await ctx.race(other=other, reply=ctx.receive(first))
+        await ctx.receive(second)
+        await ctx.receive(third)
+
+    handle = await harness.start(order)
+    await harness.idle()
+    for event in (first, second):
+        await handle.send(event, "yes")
+        await harness.idle()
+
+    found = await explained(harness, handle)
+
+    assert (found.code, found.brief, found.until) == ("waiting_for_event", "event 'third'", None)
 
 
 async def test_of_several_approvals_each_is_named_in_what_is_to_be_typed(open_shared: OpenHarness) -> None:

@@ -170,7 +170,8 @@ async def test_7_code_that_changed_under_a_run_is_told_with_its_place(harness: H
     assert str(mismatch.value) == (
         f"Run {handle.id} is paused: history has 'sleep' as a sleep, "
         f"the code ({HERE}:{line}) now asks for it as a step. "
-        f'The code changed under a running run: restore it and "windlass resume {handle.id}".'
+        f'The code changed under a running run: restore it and "windlass resume {handle.id}", '
+        f'or "windlass retry {handle.id} --from sleep".'
     )
 
 

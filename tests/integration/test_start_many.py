@@ -130,9 +130,9 @@ async def test_of_conflicting_keys_the_position_is_said_and_all_others_are_start
         await shop.app.start_many([windlass.call(order, str(number), key=f"k{number % 4}") for number in range(1, 6)])
 
     assert str(refused.value) == (
-        f"calls[4] is refused and the others are started: Key 'k1' belongs to "
+        "calls[4]: Key 'k1' belongs to "
         f"{await id_of(shop, 'k1')} (pending) with other input: ['1'], not ['5']. "
-        "Use another key, or app.handle(order, key='k1')."
+        "Use another key, or app.handle(order, key='k1'). All other calls are started."
     )
     assert refused.value.reason == "idempotency_conflict"
     assert owner.id == await id_of(shop, "k2")
@@ -143,10 +143,19 @@ async def test_of_conflicting_keys_the_position_is_said_and_all_others_are_start
 async def test_of_several_conflicts_every_position_is_said(shop: Harness) -> None:
     await shop.app.start_many([windlass.call(order, "x", key=f"k{number}") for number in (1, 3)])
 
-    with pytest.raises(AlreadyExists, match=r"^calls\[1\] is refused .* So is calls\[3\]\.$"):
+    with pytest.raises(AlreadyExists) as refused:
         await shop.app.start_many([windlass.call(order, "y", key=f"k{number}") for number in range(5)])
 
+    assert str(refused.value).startswith("calls[1]: Key 'k1' belongs to ")
+    assert str(refused.value).endswith(" Also refused: calls[3]; all other calls are started.")
     assert sorted(filter(None, await keys_of(shop))) == ["k0", "k1", "k2", "k3", "k4"]
+
+
+async def test_of_very_many_conflicts_the_first_positions_are_said(shop: Harness) -> None:
+    await shop.app.start_many([windlass.call(order, "x", key=f"k{number}") for number in range(100)])
+
+    with pytest.raises(AlreadyExists, match=r"calls\[20\] and 79 more; all other calls are started\.$"):
+        await shop.app.start_many([windlass.call(order, "y", key=f"k{number}") for number in range(100)])
 
 
 async def id_of(harness: Harness, key: str) -> str:

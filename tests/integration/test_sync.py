@@ -179,6 +179,50 @@ def test_the_end_of_the_block_closes_the_app_for_good(app: App) -> None:
         asyncio.run(app.handle(handle.id).status())
 
 
+@pytest.mark.parametrize("url", ["memory"], indirect=True)
+async def test_closing_where_a_loop_runs_is_refused_and_leaves_it_open(app: App) -> None:
+    handle = await asyncio.to_thread(app.sync.start, order, "7")
+
+    with pytest.raises(NotAllowed) as refused:
+        app.sync.close()
+
+    assert str(refused.value) == (
+        "app.sync.close() blocks, and an event loop runs here (Jupyter, FastAPI?). "
+        "Use: await asyncio.to_thread(app.sync.close)."
+    )
+    assert await asyncio.to_thread(handle.status) == "pending"
+
+
+def test_a_step_may_ask_the_app_that_executes_it(app: App) -> None:
+    def ask_for(id: str) -> str:
+        return app.sync.start(order, id, key=f"order-{id}").result()
+
+    @app.workflow
+    async def shop(ctx: Context) -> str:
+        return await ctx.step(ask_for, "7")
+
+    with app.sync.worker():
+        assert app.sync.start(shop).result() == "order 7 done"
+
+
+def test_closing_inside_the_block_of_a_worker_stops_it_too(app: App) -> None:
+    with app.sync.worker():
+        assert app.sync.start(order, "7").result() == "order 7 done"
+        app.sync.close()
+
+    assert (app._workers, app._opening.is_open) == ([], False)
+
+
+def test_queues_are_held_back_and_let_go(app: App) -> None:
+    app.sync.pause(queue="default", by="ann")
+    handle = app.sync.start(order, "7")
+
+    with app.sync.worker(slots=3):
+        assert "paused" in handle.explain()
+        app.sync.resume(queue="default")
+        assert handle.result() == "order 7 done"
+
+
 def test_closing_what_was_never_asked_leaves_the_app_as_it_is(url: str) -> None:
     app = App(url, settings=Settings())
     app.workflow(order)

@@ -120,6 +120,25 @@ async def test_while_the_harness_is_open_the_app_itself_leads_to_it(shop: Harnes
     assert await handle.result() == "shelf 7, charged 7 in EUR"
 
 
+async def test_a_step_that_asks_the_app_asks_the_harness(shop: Harness) -> None:
+    @shop.app.workflow
+    async def orders_more(ctx: Context) -> list[str]:
+        return [await ctx.step(order_with_await, "1"), await ctx.step(order_from_a_thread, "2")]
+
+    first, second = await shop.run(orders_more)
+
+    await shop.idle()
+    assert [await app.handle(first).status(), await app.handle(second).status()] == ["sleeping", "sleeping"]
+
+
+async def order_with_await(id: str) -> str:
+    return (await app.start(order, id)).id
+
+
+def order_from_a_thread(id: str) -> str:
+    return app.sync.start(order, id).id
+
+
 async def test_behind_the_harness_the_app_is_what_it_was() -> None:
     before = dict(vars(app))
 
@@ -469,6 +488,20 @@ async def test_branches_at_the_same_time_are_crash_safe() -> None:
     report = await Harness(app=app).crash_everywhere(everything)
 
     assert len(report.points) >= 15
+
+
+async def test_children_of_every_kind_are_crash_safe() -> None:
+    @app.workflow
+    async def wholesale(ctx: Context) -> list[str]:
+        handed = await ctx.map(deliver, ["1", "2"], key=str)
+        winner, arrived = await ctx.race(delivery=ctx.run(deliver, "3", key="3"), late=ctx.sleep("3d"))
+        last = await ctx.start(deliver, "4", key="4")
+        return [*handed, winner, arrived, await last.result()]
+
+    report = await Harness(app=app).crash_everywhere(wholesale)
+
+    assert len(report.points) >= 40
+    assert report.repeated == {"hand_over": 2}
 
 
 async def test_a_step_that_fails_for_good_is_seen_alike_after_a_crash() -> None:

@@ -22,6 +22,7 @@ from tests.architecture.documents import FENCE
 from tests.architecture.source import ROOT
 
 PAGE = ROOT / "docs" / "tutorial" / "crash-tested-workflow.md"
+HOW_TO = ROOT / "docs" / "how-to" / "testing-your-workflows.md"
 FINISHED = ROOT / "examples" / "tutorial"
 PATIENCE = 30.0  # seconds for a command to say what it should
 LOOKING = ("windlass explain", "windlass show", "windlass runs")  # may be asked again until the answer is as shown
@@ -133,6 +134,14 @@ def test_everything_the_tutorial_says_happens(shell: Shell) -> None:
 
     finished = {path.name: path.read_text() for path in FINISHED.glob("*.py")}
     assert {path.name: path.read_text() for path in shell.folder.glob("*.py")} == finished
+
+
+def test_every_program_of_the_how_to_runs(shell: Shell) -> None:
+    for number, (_, _, content) in enumerate(blocks(HOW_TO.read_text())):
+        (shell.folder / f"test_block_{number}.py").write_text(content)
+
+    shell.type("pytest -q", "...…\n3 passed in …\n")
+    assert not (shell.folder / "windlass.db").exists()
 
 
 def test_an_answer_is_compared_with_what_is_left_out() -> None:

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from tests.model import operations as do
-from tests.model.operations import LANES, SLEEPS, STEPS, VISIBLE_FOR, Context
+from tests.model.context import AWAITED, CHILDREN, EVENTS, LANES, NAMESPACE, SLEEPS, STEPS, VISIBLE_FOR, Context
+from tests.model.state import TERMINAL
 from windlass.model.time import HOUR, MINUTE, SECOND
 from windlass.testing.faults import Moment
 
@@ -22,6 +23,15 @@ SPANS = (0, SECOND, 2 * SECOND, VISIBLE_FOR, MINUTE)
 JUMPS = (-SECOND, -MINUTE, -2 * HOUR, SECOND, VISIBLE_FOR, 2 * HOUR)
 NEEDED = ("start", "claim", "advance")  # without these a story goes nowhere
 MOODS = (0.0, 0.5, 1.0, 1.0, 3.0)
+# What a story is mostly about, if it is about anything: what takes several steps to come about is never met by chance.
+SUBJECTS = (
+    (),
+    ("begin", "complete", "wake", "wait", "hold", "resume", "release", "renew", "probe"),
+    ("await", "send", "decide", "look", "complete"),
+    ("await", "gather", "finish", "cancel"),
+    ("await", "send", "pause", "resume", "hold", "gate"),
+    ("complete", "await", "send", "decide", "finish", "cancel", "retry"),
+)
 
 
 class Scene(NamedTuple):
@@ -30,15 +40,23 @@ class Scene(NamedTuple):
     open: int  # runs that are not over
     due: int
     held: int
+    listening: int  # waits for events
+    asking: int  # waits for approvals
     paused: int
+    ended: int  # badly
+    closed: int  # gates
     is_new: bool
 
 
 class Author:
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, *, about: tuple[str, ...] | None = None) -> None:
         self._chance = Random(seed)
-        makers = [kind for kind, _, _ in self._kinds(Scene(0, 0, 0, 0, True))]
-        self._mood = {kind: 1.0 if kind in NEEDED else self._one_of(MOODS) for kind in makers}
+        makers = [kind for kind, _, _ in self._kinds(Scene(0, 0, 0, 0, 0, 0, 0, 0, True))]
+        about = self._one_of(SUBJECTS) if about is None else about
+        beside = 0.3 if about else 1.0
+        self._mood = {kind: 1.0 if kind in NEEDED else beside * self._one_of(MOODS) for kind in makers}
+        self._mood |= {kind: 2.0 for kind in about}
+        self._awaited = self._chance.sample(tuple(AWAITED), 4)  # what this story's code waits for
 
     def next(self, context: Context) -> Any:
         scene = _scene(context)
@@ -49,17 +67,26 @@ class Author:
 
     def _kinds(self, scene: Scene) -> list[tuple[str, float, Callable[[Context], Any]]]:
         """What may happen, how likely it is now, and who makes it up."""
-        holder = 1.0 if scene.held else 0.1
+        holder = 1.0 if scene.held else 0.05
         return [
             ("start", 8 if scene.open < 3 else 1, self._start),
-            ("claim", 10 if scene.due else 1, self._claim),
+            ("claim", 12 if scene.due else 0.5, self._claim),
             ("begin", 3 * holder, lambda _: do.Begin(**self._held(), key=self._one_of(STEPS))),
             ("complete", 4 * holder, self._complete),
             ("wake", 1 * holder, lambda _: do.Wake(**self._held(), key=self._one_of(SLEEPS))),
             ("wait", 4 * holder, self._wait),
-            ("finish", 1.5 * holder, lambda _: do.Finish(**self._held(), is_failure=self._is(0.3))),
+            ("finish", 1.5 * holder, lambda _: do.Finish(**self._held(), is_failure=self._is(0.4))),
             ("hold", 1 * holder, lambda _: do.Hold(**self._held())),
-            ("resume", 3 if scene.paused else 0.1, lambda _: do.Resume(run=self._one_of((0, 0, 1, -1)))),
+            ("await", 5 * holder, self._await),
+            ("gather", 2 * holder, self._gather),
+            ("look", 0.5 * holder, lambda _: do.Look(**self._held())),
+            ("send", 4 if scene.listening else 0.3, self._send),
+            ("decide", 4 if scene.asking else 0.1, self._decide),
+            ("pause", 0.5 if scene.open else 0.1, self._pause),
+            ("resume", 3 if scene.paused else 0.1, lambda _: do.Resume(run=self._run(), by=self._person())),
+            ("cancel", 0.3 if scene.open else 0.05, self._cancel),
+            ("retry", 2 if scene.ended else 0.1, self._retry),
+            ("gate", 2 if scene.closed else 0.3, self._gate),
             ("release", 2 * holder, lambda _: do.Release(**self._held(), delay_for=self._one_of(SPANS))),
             ("renew", 2 * holder, lambda _: do.Renew(**self._held(), visibility_for=self._one_of(SPANS))),
             ("repeat", 0 if scene.is_new else 3, lambda _: do.Repeat(back=self._one_of((0, 0, 1, 2, 3, 5, 8)))),
@@ -83,6 +110,7 @@ class Author:
             priority=self._one_of((0, 0, -1, 1)),
             delay_for=self._one_of((None, None, None, SECOND, MINUTE)),
             at_in=self._one_of((None, None, None, None, -MINUTE, SECOND)),
+            timeout_for=self._one_of((*[None] * 6, SECOND, VISIBLE_FOR, MINUTE)),
         )
 
     def _claim(self, _: Context) -> do.ClaimDue:
@@ -110,9 +138,69 @@ class Author:
             retry_after=self._one_of((None, None, None, 5 * SECOND)),
             sleeps=tuple((key, self._one_of(SPANS)) for key in sleeping),
             has_instants=self._is(0.3),
-            dropped=self._one_of(((), (), (), ("nap",), ("pack", "rest"))),
+            dropped=self._dropped(*failed, *sleeping),
             park=self._is(0.6),
             jitter=self._one_of((0.0, 0.5, 1.0)),
+        )
+
+    def _await(self, _: Context) -> do.Wait:
+        awaited = self._chance.sample(self._awaited, self._one_of((1, 1, 1, 2, 3)))
+        sleeping = self._chance.sample(SLEEPS, self._one_of((0, 0, 0, 1)))
+        return do.Wait(
+            **self._held(),
+            sleeps=tuple((key, self._one_of(SPANS)) for key in sleeping),
+            awaits=tuple(awaited),
+            dropped=self._dropped(*awaited, *sleeping),
+            only_notes=self._is(0.15),
+            park=self._is(0.75),
+        )
+
+    def _gather(self, _: Context) -> do.Wait:
+        """The children of a map."""
+        children = self._chance.sample(CHILDREN, self._one_of((0, 1, 2, 2, 3)))
+        return do.Wait(**self._held(), awaits=tuple(children), park=True, together=True)
+
+    def _dropped(self, *used: str) -> tuple[str, ...]:
+        """Branches that are given up, and not in the moment in which they begin."""
+        keys = self._chance.sample((*STEPS, *SLEEPS, *AWAITED), self._one_of((0, 0, 0, 0, 1, 2)))
+        return tuple(key for key in keys if key not in used)
+
+    def _send(self, _: Context) -> do.Send:
+        return do.Send(
+            run=self._run(),
+            event=self._one_of(EVENTS),
+            id=self._one_of((None, None, None, "a", "b")),
+            value=self._one_of((1, 1, 1, 2)),
+        )
+
+    def _decide(self, _: Context) -> do.DecideOn:
+        return do.DecideOn(
+            run=self._run(),
+            is_approved=self._is(0.7),
+            by=self._person(),
+            note=self._one_of((None, "fine")),
+            step=self._one_of((None, None, None, None, 0, 1, -1)),
+        )
+
+    def _pause(self, _: Context) -> do.Pause:
+        return do.Pause(run=self._run(), by=self._person(), note=self._one_of((None, "wait")))
+
+    def _cancel(self, _: Context) -> do.Cancel:
+        return do.Cancel(run=self._run(), by=self._person(), note=self._one_of((None, "no")))
+
+    def _retry(self, _: Context) -> do.Retry:
+        return do.Retry(run=self._run(), from_step=self._one_of((None, None, None, 0, 1, 2, -1)), by=self._person())
+
+    def _gate(self, context: Context) -> do.TurnGate:
+        closed = [gate for gate in context.model.gates.values() if gate.is_paused]
+        if closed and self._is(0.7):
+            gate = self._one_of(closed)
+            return do.TurnGate(kind=str(gate.kind), name=gate.name, is_paused=False, by=self._person())
+        kind, name = self._one_of(
+            (("namespace", NAMESPACE), ("queue", "default"), ("queue", "mail"), ("workflow", "order"))
+        )
+        return do.TurnGate(
+            kind=kind, name=name, is_paused=self._is(0.8), by=self._person(), note=self._one_of((None, "stop"))
         )
 
     def _browse(self, _: Context) -> do.Browse:
@@ -120,6 +208,8 @@ class Author:
             status=self._one_of((None, None, "pending", "running", "completed")),
             name=self._one_of((None, "order")),
             queue=self._one_of((None, "default")),
+            parent=self._one_of((None, None, 0)),
+            within=self._one_of((None, None, 0, SECOND)),
             limit=self._chance.randint(1, 3),
         )
 
@@ -139,14 +229,20 @@ class Author:
     def _crash(self, context: Context) -> do.Crash:
         while True:
             during = self.next(context)
-            if not isinstance(during, (do.Crash, do.Advance, do.Jump, do.Browse, do.Probe)):
+            if not isinstance(during, (do.Crash, do.Advance, do.Jump, do.Browse, do.Probe, do.Look)):
                 return do.Crash(moment=self._one_of(tuple(Moment)), during=during)
 
-    def _held(self) -> dict[str, int]:
+    def _held(self) -> dict[str, Any]:
         return {
-            "run": self._one_of((0, 0, 0, 1, 1, 2, -1, -2)),
+            "run": self._run(),
             "behind": self._one_of((0, 0, 0, 0, 0, 0, 0, 1, -1)),
         }
+
+    def _run(self) -> int:
+        return self._one_of((0, 0, 0, 1, 1, 2, -1, -2))
+
+    def _person(self) -> str | None:
+        return self._one_of((None, "eva", "tom"))
 
     def _worker(self) -> int:
         return self._one_of((0, 0, 0, 1, 2))
@@ -161,10 +257,15 @@ class Author:
 def _scene(context: Context) -> Scene:
     model = context.model
     statuses = Counter(run.status for run in model.runs.values())
+    open_waits = Counter(str(step.kind) for step in model.steps.values() if step.status == "waiting")
     return Scene(
-        open=len(model.runs) - statuses["completed"] - statuses["failed"],
+        open=sum(run.status not in TERMINAL for run in model.runs.values()),
         due=sum(run.available_at is not None and run.available_at <= model.now for run in model.runs.values()),
         held=statuses["running"],
+        listening=open_waits["event"],
+        asking=open_waits["approval"],
         paused=statuses["paused"],
+        ended=statuses["failed"] + statuses["cancelled"],
+        closed=sum(gate.is_paused for gate in model.gates.values()),
         is_new=not context.asked,
     )

@@ -5,95 +5,72 @@ finds out from the reference which run and which token that is now. So an operat
 and a story stays a story when half of it is taken away.
 
 To add an operation: a dataclass here with its `call`, a line in `author.py` that says how likely it is, and the door's
-method in `reference.py`. Nothing else knows the list.
+method in `reference.py`. Nothing else knows the list. What people do to runs stands in `controls.py`, how a holder
+waits in `waiting.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
-from tests.model.reference import Reference
-from tests.model.rows import Run, Step
+from tests.model.context import LANES, LONGER, MAX_RECOVERIES, NAMESPACE, VISIBLE_FOR, WORKERS, Call, Context, Held
+from tests.model.controls import OPEN, Cancel, DecideOn, Pause, Resume, Retry, Send, TurnGate
+from tests.model.waiting import Wait
 from windlass.model.commands import (
     BeginStep,
     Claim,
     ClaimRuns,
     CompleteStep,
-    FailStep,
     FinishRun,
     Heartbeat,
     HoldRun,
+    LookAtClaims,
     ProbeWorkers,
     RegisterWorker,
     StartRun,
-    Suspend,
-    WaitStep,
 )
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.page import ListRuns
-from windlass.model.retry import RetryPolicy
-from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepKind
-from windlass.model.time import HOUR, MINUTE, SECOND, Duration, Instant
-from windlass.model.worker import Served
+from windlass.model.time import MINUTE, SECOND, Duration, Instant
 from windlass.testing.faults import Moment
 
-NAMESPACE = "default"
-NOBODY = "run_00000000000000000000000000"  # while there is no run to choose from
-LANES = (
-    Served("default", "order"),
-    Served("default", "refund"),
-    Served("mail", "order"),
-    Served("default", "order", "2"),
-)
-WORKERS = ("wrk_1", "wrk_2", "wrk_3")
-STEPS, SLEEPS = ("pack", "ship"), ("nap", "rest")
-VISIBLE_FOR, LONGER = Duration(30 * SECOND), Duration(2 * MINUTE)
-RETRY = RetryPolicy(max_attempts=3, initial_for=SECOND, factor=2.0, max_for=Duration(2 * SECOND))
-KEYS_EXPIRE_FOR, MAX_RECOVERIES = HOUR, 1
-
-
-@dataclass(frozen=True)
-class Call:
-    """One question at the door, ready to be asked of anyone."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    jitter: float = 0.0
-
-
-@dataclass
-class Context:
-    """What an operation may know when it is its turn."""
-
-    model: Reference
-    place: int  # of the operation in the story, from 1
-    asked: list[Call] = field(default_factory=list)  # writes so far, also those whose answer was lost
-
-    def run(self, number: int) -> Run | None:
-        """Of the runs that are held, or of all if the number is negative or none is held."""
-        return self._choose(number, "running")
-
-    def paused(self, number: int) -> str:
-        run = self._choose(number, "paused")
-        return NOBODY if run is None else run.id
-
-    def _choose(self, number: int, status: str) -> Run | None:
-        runs = list(self.model.runs.values())
-        wanted = [run for run in runs if run.status == status] if number >= 0 else []
-        chosen = wanted or runs
-        return chosen[number % len(chosen)] if chosen else None
-
-    def step(self, run: Run | None, key: str) -> Step | None:
-        latest = [] if run is None else self.model.latest(run.id)
-        return next((step for step in latest if step.key == key), None)
-
-
-class Operation(Protocol):
-    def call(self, context: Context) -> Call | None:
-        """What is asked, or None if nothing is: time passes, say."""
-        ...
+__all__ = [
+    "LANES",
+    "MAX_RECOVERIES",
+    "NAMESPACE",
+    "VISIBLE_FOR",
+    "Advance",
+    "Beat",
+    "Begin",
+    "Browse",
+    "Call",
+    "Cancel",
+    "ClaimDue",
+    "Complete",
+    "Crash",
+    "DecideOn",
+    "Finish",
+    "Hold",
+    "Jump",
+    "Leave",
+    "Look",
+    "Pause",
+    "Probe",
+    "Register",
+    "Release",
+    "Renew",
+    "Repeat",
+    "Resume",
+    "Retry",
+    "Send",
+    "Start",
+    "TurnGate",
+    "Wait",
+    "Wake",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +81,7 @@ class Start:
     priority: int = 0
     delay_for: int | None = None
     at_in: int | None = None  # an instant, so long from now
+    timeout_for: int | None = None
 
     def call(self, context: Context) -> Call:
         lane = LANES[self.lane]
@@ -118,6 +96,7 @@ class Start:
             key=self.key,
             delay_for=None if self.delay_for is None else Duration(self.delay_for),
             at=None if self.at_in is None else Instant(context.model.now + self.at_in),
+            timeout_for=None if self.timeout_for is None else Duration(self.timeout_for),
         )
         return Call("start_run", (command,))
 
@@ -140,34 +119,6 @@ class ClaimDue:
             wait_for=Duration(0),
         )
         return Call("claim_runs", (command,))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Held:
-    """Something a holder does, or one who was the holder `behind` claims ago."""
-
-    run: int = 0
-    behind: int = 0
-
-    def claim(self, context: Context) -> dict[str, Any]:
-        run = context.run(self.run)
-        return {
-            "namespace": NAMESPACE,
-            "run_id": RunId(NOBODY if run is None else run.id),
-            "token": 1 if run is None else run.token - self.behind,
-        }
-
-    def attempt(self, context: Context, key: str, kind: StepKind = StepKind.STEP) -> dict[str, Any]:
-        """The attempt that is due: the open one, the one after a failure, or the last again if all is over."""
-        known = context.step(context.run(self.run), key)
-        attempt = 1 if known is None else known.attempt + (known.status == "failed" and known.due_at is not None)
-        return self.claim(context) | {
-            "key": key,
-            "kind": kind,
-            "attempt": attempt,
-            "failures": 0 if known is None else known.failures,
-            "input_hash": b"hash of " + key.encode(),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,51 +162,6 @@ class Wake(Held):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wait(Held):
-    """Attempts that failed, sleeps that begin; with `park` the run is given back until the first of them is due."""
-
-    failed: tuple[str, ...] = ()
-    is_final: bool = False
-    retry_after: int | None = None
-    sleeps: tuple[tuple[str, int], ...] = ()
-    has_instants: bool = False  # the code named when each sleep ends, not how long it lasts
-    dropped: tuple[str, ...] = ()
-    park: bool = False
-    jitter: float = 0.0
-
-    def call(self, context: Context) -> Call:
-        command = Suspend(
-            **self.claim(context),
-            failures=tuple(self._failure(context, key, number) for number, key in enumerate(self.failed)),
-            waits=tuple(self._wait(context, key, due_for) for key, due_for in self.sleeps),
-            dropped=self.dropped,
-            park=self.park,
-        )
-        return Call("suspend_run", (command,), jitter=self.jitter)
-
-    def _failure(self, context: Context, key: str, number: int) -> FailStep:
-        failure = Failure(
-            kind=FailureKind.TRANSIENT,
-            type="OSError",
-            message="reset",
-            is_final=self.is_final,
-            retry_after=None if self.retry_after is None else Duration(self.retry_after),
-        )
-        return FailStep(
-            **self.attempt(context, key),
-            order=context.place * 10 + number,
-            failure=failure,
-            retry=RETRY,
-            ran_for=Duration(7),
-        )
-
-    def _wait(self, context: Context, key: str, due_for: int) -> WaitStep:
-        due = {"due_at": Instant(context.model.now + due_for)} if self.has_instants else {"due_for": Duration(due_for)}
-        hash = b"hash of " + key.encode()
-        return WaitStep(**self.claim(context), key=key, kind=StepKind.SLEEP, input_hash=hash, **due)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Finish(Held):
     is_failure: bool = False
 
@@ -267,6 +173,7 @@ class Finish(Held):
             output=None if self.is_failure else b"done %d" % context.place,
             failure=failure,
             result_hash=b"hash %d" % context.place,
+            parent=self.parent(context),
         )
         return Call("finish_run", (command,))
 
@@ -276,14 +183,6 @@ class Hold(Held):
     def call(self, context: Context) -> Call:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message="the code has changed")
         return Call("hold_run", (HoldRun(**self.claim(context), reason=reason),))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resume:
-    run: int = 0
-
-    def call(self, context: Context) -> Call:
-        return Call("resume_run", (NAMESPACE, RunId(context.paused(self.run))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,6 +199,14 @@ class Renew(Held):
 
     def call(self, context: Context) -> Call:
         return Call("renew_claim", (Claim(**self.claim(context), visibility_for=Duration(self.visibility_for)),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look(Held):
+    def call(self, context: Context) -> Call:
+        claim = self.claim(context)
+        command = LookAtClaims(namespace=NAMESPACE, claims=((claim["run_id"], claim["token"]),))
+        return Call("look_at_claims", (command,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,11 +270,20 @@ class Browse:
     status: str | None = None
     name: str | None = None
     queue: str | None = None
+    parent: int | None = None
+    within: int | None = None  # created so long ago at most
     limit: int = 2
 
     def call(self, context: Context) -> Call:
-        status = None if self.status is None else RunStatus(self.status)
-        query = ListRuns(namespace=NAMESPACE, status=status, name=self.name, queue=self.queue, limit=self.limit)
+        query = ListRuns(
+            namespace=NAMESPACE,
+            status=None if self.status is None else RunStatus(self.status),
+            name=self.name,
+            queue=self.queue,
+            parent=None if self.parent is None else context.id_of(self.parent, *OPEN, weight=context.followers),
+            created_after=None if self.within is None else Instant(context.model.now - self.within),
+            limit=self.limit,
+        )
         return Call("walk_runs", (query,))
 
 

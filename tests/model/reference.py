@@ -5,12 +5,16 @@ rules nor engine: it is an independent statement. Time stands still within a cal
 
     answer          a value, or Refused with the code of the error
     state           rows as they must stand in the database; each field that is named here is compared
+
+    state.py        the tables, and how a run moves
+    waits.py        how it waits
+    steering.py     the door for those who steer runs
+    reference.py    the doors for those who ask and for those who execute
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
@@ -18,76 +22,39 @@ from tests.model.rows import (
     Blame,
     Claimed,
     Entry,
+    Gate,
     Key,
+    Looked,
+    Message,
     Outcome,
-    Payload,
     Probed,
     Recorded,
     Run,
-    RunRow,
     Started,
     Step,
-    Suspended,
-    Verdict,
     View,
     Worker,
 )
+from tests.model.state import ANYTHING, TERMINAL, Refused
+from tests.model.steering import Steering
 from windlass.model.commands import (
     BeginStep,
     Claim,
     ClaimRuns,
     CompleteStep,
-    FailStep,
     FinishRun,
     Heartbeat,
     HoldRun,
+    LookAtClaims,
     ProbeWorkers,
     RegisterWorker,
     StartRun,
-    Suspend,
-    WaitStep,
 )
 from windlass.model.page import ListRuns
 
-TERMINAL = ("completed", "failed")
-ACCEPTED = object()  # an answer of which only this is said
-RETRIED = ("transient", "timeout")
 
-
-class Refused(Exception):
-    """An error of the door, by its code."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-StepName = tuple[str, str, int]  # run, key, attempt
-
-
-@dataclass
-class Reference:
+class Reference(Steering):
     """The store and the engine in one: what is written is written, what is answered is answered."""
-
-    max_recoveries: int
-    keys_expire_for: int
-    now: int = 0
-    fresh_id: str = ""  # of the run that the next start creates; how ids are made is not our business
-    jitter: float = 0.0
-    runs: dict[str, Run] = field(default_factory=dict)
-    payloads: dict[str, Payload] = field(default_factory=dict)
-    steps: dict[StepName, Step] = field(default_factory=dict)
-    keys: dict[str, Key] = field(default_factory=dict)
-    workers: dict[str, Worker] = field(default_factory=dict)
-    log: dict[str, list[Entry]] = field(default_factory=dict)
-    locked: set[str] = field(default_factory=set)  # workers whose lock the living process holds
-    hashes: dict[str, bytes] = field(default_factory=dict)  # of the results of runs that are over
-
-    def rows(self, table: str) -> dict[Any, Any]:
-        if table == "runs":
-            return {id: RunRow(run, self.hashes.get(id)) for id, run in self.runs.items()}
-        found: dict[Any, Any] = getattr(self, table)
-        return found
 
     def do(self, name: str, *arguments: Any) -> Any:
         """Any method by its name, as the subjects are asked."""
@@ -103,8 +70,7 @@ class Reference:
             if owned != (command.name, command.version, command.input_hash):
                 raise Refused("already_exists")
             return Started(owner.run_id, is_repeat=True)
-        id = self.fresh_id
-        assert id not in self.runs, "An id was made twice."
+        id = self.fresh_ids[0]
         if command.key is not None:
             self.keys[command.key] = Key(
                 key=command.key,
@@ -115,25 +81,11 @@ class Reference:
                 created_at=self.now,
                 expires_at=self.now + self.keys_expire_for,
             )
-        self.runs[id] = Run(
-            id=id,
-            name=command.name,
-            version=command.version,
-            queue=command.queue,
-            priority=command.priority,
-            status="",
-            available_at=command.at if command.at is not None else self.now + (command.delay_for or 0),
-            created_at=self.now,
-        )
-        self.payloads[id] = Payload(run_id=id, start_key=command.key, input=command.input)
-        self._move(self.runs[id], "pending", cause="start", was=None)
+        self.create(id, command, key=command.key)
         return Started(id, is_repeat=False)
 
     def get_run(self, namespace: str, run_id: str) -> View:
-        if run_id not in self.runs:
-            raise Refused("not_found")
-        payload = self.payloads[run_id]
-        return View(replace(self.runs[run_id]), payload.start_key, payload.input, payload.output, payload.failure)
+        return self.view(self.existing(run_id))
 
     def find_run(self, namespace: str, key: str) -> View:
         if key not in self.keys:
@@ -146,11 +98,12 @@ class Reference:
 
     def walk_runs(self, query: ListRuns) -> list[list[str]]:
         """Every page of a list, newest first, as ids. A page that is full is followed by another."""
-        wanted = {"status": query.status, "name": query.name, "queue": query.queue}
+        wanted = {"status": query.status, "name": query.name, "queue": query.queue, "parent": query.parent}
         found = [
             run.id
             for run in sorted(self.runs.values(), key=lambda run: run.id, reverse=True)
             if all(value is None or getattr(run, field) == value for field, value in wanted.items())
+            and (query.created_after is None or run.created_at >= query.created_after)
         ]
         return [found[start : start + query.limit] for start in range(0, len(found), query.limit)] or [[]]
 
@@ -161,15 +114,8 @@ class Reference:
     def read_log(self, namespace: str, run_id: str) -> tuple[Entry, ...]:
         return tuple(self.log.get(run_id, []))
 
-    def resume_run(self, namespace: str, run_id: str) -> View:
-        run = self.runs.get(run_id)
-        if run is None:
-            raise Refused("not_found")
-        if run.status != "paused":
-            raise Refused("wrong_state")
-        self.payloads[run.id].failure = None
-        self._until_next_wait(run, self._open_waits(run), cause="resume")
-        return self.get_run(namespace, run_id)
+    def list_messages(self, namespace: str, run_id: str) -> tuple[Message, ...]:
+        return tuple(self.inbox.get(run_id, []))
 
     def list_workers(self, namespace: str) -> tuple[Worker, ...]:
         living = [worker for worker in self.workers.values() if worker.stopped_at is None]
@@ -188,7 +134,10 @@ class Reference:
             seen_at=self.now,
         )
         self.locked.add(command.id)
-        return ACCEPTED
+        for queue, name in ((served.queue, served.name) for served in command.served):
+            for gate in (("namespace", command.namespace), ("queue", queue), ("workflow", name)):
+                self.gates.setdefault(gate, Gate(*gate))
+        return ANYTHING
 
     def heartbeat(self, command: Heartbeat) -> None:
         worker = self.workers.get(command.id)
@@ -203,7 +152,7 @@ class Reference:
             self._stop(worker)
             for run in self.runs.values():
                 if run.worker == id:  # what it could not give back before
-                    self._give_back(run, "pending", self.now, cause="release")
+                    self.give_back(run, "pending", self.now, cause="release")
         self.locked.discard(id)
 
     def probe_workers(self, command: ProbeWorkers) -> Probed:
@@ -221,8 +170,9 @@ class Reference:
                 deaths = run.recoveries + 1
                 pause = 0 if deaths == 1 else min(1_000_000 * 2 ** (deaths - 2), 60_000_000)
                 spread = 0.5 + crc32(f"{run.id} {deaths - 1}".encode()) / 2**32
-                self._give_back(run, "pending", self.now + int(pause * spread), cause="death")
-                run.recoveries = deaths  # nobody gave it back
+                self.give_back(run, "pending", self.now + int(pause * spread), cause="death")
+                if run.status != "paused":
+                    run.recoveries = deaths  # nobody gave it back
             dead.append(worker.id)
         return Probed(is_registered=any(item.id == command.worker for item in there), dead=tuple(dead))
 
@@ -243,16 +193,29 @@ class Reference:
             if (run.queue, run.name, run.version) in lanes
             and run.available_at is not None
             and run.available_at <= self.now
+            and not self.is_behind_a_gate(run)
         ]
-        taken = [self._claim(self.runs[id], command) for *_, id in sorted(due)[: command.limit]]
-        return [claimed for claimed in taken if claimed is not None]
+        runs = [self.runs[id] for *_, id in sorted(due)[: command.limit]]
+        for run in runs:
+            self._claim(run, command)
+        ends = {run.id: failure for run in runs if (failure := self._ending(run)) is not None}
+        entered = [run for run in runs if run.id not in ends and not run.is_held]
+        for run in runs:
+            if run.is_held and run.id not in ends:  # its last holder never came to that
+                self.pause(run, cause="pause")
+        answer = [self._claimed(run, command) for run in entered]
+        # A transaction of its own: whoever dies in between leaves these to the next claim.
+        for run in runs if not self.is_cut_short else ():
+            if run.id in ends:
+                self._finish(run, "failed", output=None, failure=ends[run.id], hash=b"")
+        return answer
 
     def begin_step(self, command: BeginStep) -> int:
-        self._held(command)
+        self.held(command)
         place = (command.run_id, command.key, command.attempt)
         known = self.steps.get(place)
         if known is None:
-            self.steps[place] = self._new_step(command, status="running", started_at=self.now)
+            self.steps[place] = self.new_step(command, status="running", started_at=self.now)
         elif known.status == "running":
             known.token = command.token
         return self.now
@@ -266,10 +229,10 @@ class Reference:
                 assert known.finished_at is not None
                 return known.finished_at
             raise Refused("claim_lost")
-        run = self._held(command)
+        run = self.held(command)
         if known is not None and known.status == "failed":
             raise Refused("claim_lost")
-        result = self._new_step(
+        result = self.new_step(
             command,
             status="completed",
             order=command.order,
@@ -277,74 +240,66 @@ class Reference:
             started_at=self.now - command.ran_for,
             finished_at=self.now,
         )
-        self._write(place, result)
+        self.write(place, result)
         if command.renew_for is not None:
-            self._renew(run, command.renew_for)
+            self.renew(run, command.renew_for)
         return self.now
-
-    def suspend_run(self, command: Suspend) -> Suspended:
-        run = self._held(command)
-        failed = [self._failed(item) for item in command.failures]
-        settled = [*failed, *(self._waiting(item) for item in command.waits)]
-        places = [(step.run_id, step.key, step.attempt) for step in settled]
-        for place, step in zip(places, settled, strict=True):
-            known = self.steps.get(place)
-            if known is None or known.status in ("running", "waiting"):
-                self._write(place, step)
-        # As recorded where that still waits: asked again, it says what is left of the first delay.
-        waiting = {(step.run_id, step.key, step.attempt): step for step in self._open_waits(run)}
-        verdicts = tuple(
-            Verdict(self._due_in(waiting.get(place, step)), self.now)
-            for place, step in zip(places, settled, strict=True)
-        )
-        # A failure for good is an answer the code waits for, so such a run is not given back.
-        if not command.park or any(step.due_at is None for step in failed):
-            return Suspended(is_parked=False, verdicts=verdicts)
-        waits = [step for step in self._open_waits(run) if step.key not in command.dropped]
-        self._until_next_wait(run, waits, cause=min(waits, key=_due).kind if waits else "release")
-        return Suspended(is_parked=True, verdicts=())
 
     def finish_run(self, command: FinishRun) -> int:
         run = self.runs.get(command.run_id)
         if run is not None and run.status in TERMINAL:
-            ending = (run.status, run.token, self.hashes[run.id])
+            ending = (run.status, run.token, self.hashes.get(run.id))
             if ending == (command.status, command.token, command.result_hash):
                 return self.now  # the same end once more
-        run = self._held(command)
+        run = self.held(command)
         self._finish(run, command.status, output=command.output, failure=command.failure, hash=command.result_hash)
         return self.now
 
     def hold_run(self, command: HoldRun) -> None:
-        run = self._held(command)
+        run = self.held(command)
         self.payloads[run.id].failure = command.reason
-        self._give_back(run, "paused", None, cause="mismatch")
+        self.pause(run, cause="mismatch")
 
     def release_run(self, claim: Claim) -> None:
-        self._give_back(self._held(claim), "pending", self.now + claim.delay_for, cause="release")
+        self.give_back(self.held(claim), "pending", self.now + claim.delay_for, cause="release")
 
     def renew_claim(self, claim: Claim) -> None:
-        self._renew(self._held(claim), claim.visibility_for)
+        self.renew(self.held(claim), claim.visibility_for)
+
+    def look_at_claims(self, command: LookAtClaims) -> tuple[Looked, ...]:
+        found = []
+        for run_id, token in command.claims:
+            run = self.runs.get(run_id)
+            if run is None or (run.status, run.token) != ("running", token):
+                found.append(Looked(run_id, is_lost=True))
+            else:
+                found.append(Looked(run_id, False, run.is_held, self.is_anything_here(run)))
+        return tuple(found)
 
     # What they are made of
 
-    def _held(self, command: Any) -> Run:
-        """The run, if this token still holds it."""
-        run = self.runs.get(command.run_id)
-        if run is None or run.status != "running" or run.token != command.token:
-            raise Refused("claim_lost")
-        return run
-
-    def _claim(self, run: Run, command: ClaimRuns) -> Claimed | None:
-        was, visibility_for = run.status, command.visibilities.get(run.name, command.visibility_for)
+    def _claim(self, run: Run, command: ClaimRuns) -> None:
+        was, ends_at = run.status, self.now + command.visibilities.get(run.name, command.visibility_for)
         run.token, run.attempts = run.token + 1, run.attempts + 1
         run.recoveries += was == "running"  # nobody gave it back
-        run.worker, run.poll = command.worker, command.poll
-        run.available_at = self.now + visibility_for
+        run.worker, run.poll, run.unmet = command.worker, command.poll, 0
+        run.available_at = ends_at if run.expires_at is None else min(ends_at, max(run.expires_at, self.now))
         run.started_at = self.now if run.started_at is None else run.started_at
-        self._move(run, "running", cause="recover" if was == "running" else "claim", was=was)
+        self.move(run, "running", cause="recover" if was == "running" else "claim", was=was)
+
+    def _ending(self, run: Run) -> Blame | None:
+        """How a run ends that is claimed and not entered. That it is too late is tested first."""
+        if run.expires_at is not None and run.expires_at <= self.now:
+            return Blame("timeout", "TimeoutError")
         if run.recoveries > self.max_recoveries:
-            self._finish(run, "failed", output=None, failure=self._blame(run), hash=b"")
-            return None
+            # The step that was seen to start under the last claim that saw one.
+            entered = [step for step in self.latest(run.id) if step.status == "running"]
+            last = sorted(entered, key=lambda step: (-step.token, -step.attempt, step.key))
+            return Blame("crash_loop", "CrashLoop", last[0].key if last else "")
+        return None
+
+    def _claimed(self, run: Run, command: ClaimRuns) -> Claimed:
+        assert run.started_at is not None
         payload = self.payloads[run.id]
         return Claimed(
             run_id=run.id,
@@ -357,126 +312,20 @@ class Reference:
             key=payload.start_key,
             input=payload.input,
             started_at=run.started_at,
-            visibility_for=visibility_for,
+            visibility_for=command.visibilities.get(run.name, command.visibility_for),
             history=tuple(self._recorded(step) for step in sorted(self.latest(run.id), key=_delivery)),
+            expires_in=self.left(run.expires_at),
+            parent=run.parent,
         )
-
-    def _blame(self, run: Run) -> Blame:
-        """The step that was seen to start under the last claim that saw one."""
-        entered = [step for step in self.latest(run.id) if step.status == "running"]
-        last = sorted(entered, key=lambda step: (-step.token, -step.attempt, step.key))
-        return Blame(step=last[0].key if last else "")
 
     def _finish(self, run: Run, status: str, *, output: bytes | None, failure: Any, hash: bytes) -> None:
         payload = self.payloads[run.id]
         payload.output, payload.failure = output, failure
         self.hashes[run.id] = hash
         run.available_at, run.worker, run.finished_at = None, None, self.now
-        self._move(run, status, cause="finish", was="running")
-
-    def _give_back(self, run: Run, status: str, available_at: int | None, *, cause: str) -> None:
-        """Whoever gives a run back ends the count of recoveries."""
-        run.available_at, run.worker, run.recoveries = available_at, None, 0
-        self._move(run, status, cause=cause, was=run.status)
-
-    def _until_next_wait(self, run: Run, waits: list[Step], *, cause: str) -> None:
-        if not waits:
-            self._give_back(run, "pending", self.now, cause=cause)
-            return
-        first = min(waits, key=_due)
-        status = "sleeping" if first.kind == "sleep" else "pending"
-        self._give_back(run, status, max(self.now, _due(first)), cause=cause)
-
-    def _move(self, run: Run, status: str, *, cause: str, was: str | None) -> None:
-        run.status = status
-        self.log.setdefault(run.id, []).append(Entry(run.id, was, status, cause, self.now))
-
-    def _renew(self, run: Run, visibility_for: int) -> None:
-        """From now on, and never back."""
-        assert run.available_at is not None
-        run.available_at = max(run.available_at, self.now + visibility_for)
-
-    def latest(self, run_id: str) -> list[Step]:
-        """The last attempt of every step of a run, by key."""
-        found: dict[str, Step] = {}
-        for step in sorted(self.steps.values(), key=lambda step: (step.key, step.attempt)):
-            if step.run_id == run_id:
-                found[step.key] = step
-        return list(found.values())
-
-    def _open_waits(self, run: Run) -> list[Step]:
-        return [
-            step
-            for step in self.latest(run.id)
-            if step.status == "waiting" or (step.status == "failed" and step.due_at is not None)
-        ]
-
-    def _new_step(self, command: BeginStep | CompleteStep | FailStep, **fields: Any) -> Step:
-        values: dict[str, Any] = {
-            "run_id": command.run_id,
-            "key": command.key,
-            "attempt": command.attempt,
-            "kind": command.kind,
-            "token": command.token,
-            "failures": command.failures,
-            "input_hash": command.input_hash,
-        }
-        return Step(**(values | fields))
-
-    def _failed(self, command: FailStep) -> Step:
-        failures = command.failures + 1
-        delay = self._delay(command, failures)
-        return self._new_step(
-            command,
-            status="failed",
-            failures=failures,
-            order=command.order if delay is None else None,
-            failure=command.failure,
-            due_at=None if delay is None else self.now + delay,
-            started_at=self.now - command.ran_for,
-            finished_at=self.now,
-        )
-
-    def _delay(self, command: FailStep, failures: int) -> int | None:
-        """Doubled with every failure, capped, then up to a tenth more; None if this one was the last."""
-        failure, retry = command.failure, command.retry
-        if failure.is_final or failure.kind not in RETRIED or failures >= retry.max_attempts:
-            return None
-        if failure.retry_after is not None:
-            return failure.retry_after
-        delay = retry.initial_for
-        for _ in range(failures - 1):
-            delay = type(delay)(min(int(delay * retry.factor), retry.max_for))
-        delay = min(delay, retry.max_for)
-        return delay + int(delay * self.jitter) // 10
-
-    def _waiting(self, command: WaitStep) -> Step:
-        return Step(
-            run_id=command.run_id,
-            key=command.key,
-            attempt=1,
-            kind=command.kind,
-            status="waiting",
-            token=command.token,
-            failures=0,
-            input_hash=command.input_hash,
-            started_at=self.now,
-            due_at=command.due_at if command.due_at is not None else self.now + (command.due_for or 0),
-        )
-
-    def _write(self, place: StepName, step: Step) -> None:
-        """Over a start or a wait that is known: a wait keeps the due time it had, and when it began."""
-        known = self.steps.get(place)
-        if known is not None:
-            if known.status == "waiting":
-                step.started_at = known.started_at
-            if step.status in ("waiting", "completed") and known.due_at is not None:
-                step.due_at = known.due_at
-            step.kind = known.kind
-        self.steps[place] = step
-
-    def _due_in(self, step: Step) -> int | None:
-        return None if step.due_at is None else max(0, step.due_at - self.now)
+        run.is_held, run.unmet = False, 0
+        self.move(run, status, cause="finish", was="running")
+        self.tell_parent(run)
 
     def _recorded(self, step: Step) -> Recorded:
         return Recorded(
@@ -489,14 +338,11 @@ class Reference:
             input_hash=step.input_hash,
             output=step.output,
             failure=step.failure,
-            due_in=self._due_in(step),
+            due_in=self.left(step.due_at),
             finished_at=step.finished_at,
+            awaits=step.awaits,
+            is_copied=step.token == 0,
         )
-
-
-def _due(step: Step) -> int:
-    assert step.due_at is not None
-    return step.due_at
 
 
 def _delivery(step: Step) -> tuple[bool, int, str]:

@@ -25,6 +25,13 @@ class Run:
     recoveries: int = 0
     started_at: int | None = None
     finished_at: int | None = None
+    expires_at: int | None = None
+    is_held: bool = False
+    parent: str | None = None
+    parent_step: str | None = None
+    unmet: int = 0
+    starts_at: int | None = None
+    retry_of: str | None = None
 
 
 @dataclass
@@ -44,10 +51,12 @@ class Payload:
 
 @dataclass
 class Blame:
-    """How a run ends that nobody gives back. The sentence is the engine's own."""
+    """A failure that the engine itself finds. The sentence is its own."""
 
-    step: str
-    kind: str = "crash_loop"
+    kind: str
+    type: str
+    step: str = ""
+    is_final: bool = False
 
 
 @dataclass
@@ -63,9 +72,12 @@ class Step:
     started_at: int
     order: int | None = None
     output: bytes | None = None
-    failure: Failure | None = None
+    failure: Failure | Blame | None = None
     due_at: int | None = None
     finished_at: int | None = None
+    awaits: str | None = None
+    detail: bytes | None = None
+    is_dropped: bool = False
 
 
 @dataclass
@@ -77,6 +89,7 @@ class Entry:
     to_status: str
     cause: str
     at: int
+    data: bytes | None = None
 
 
 @dataclass
@@ -103,6 +116,30 @@ class Worker:
     completed: int = 0
     failed: int = 0
     stopped_at: int | None = None
+
+
+@dataclass
+class Message:
+    """A row of the inbox. The id and the hash of a decision are nobody's business."""
+
+    run_id: str
+    seq: int
+    kind: str
+    name: str
+    id: str
+    payload: bytes
+    sent_at: int
+    taken_by: str | None = None
+
+
+@dataclass
+class Gate:
+    kind: str
+    name: str
+    is_paused: bool = False
+    paused_by: str | None = None
+    note: str | None = None
+    paused_at: int | None = None
 
 
 # Answers
@@ -134,6 +171,8 @@ class Claimed:
     started_at: int
     visibility_for: int
     history: tuple[Recorded, ...]
+    expires_in: int | None
+    parent: str | None
 
 
 @dataclass
@@ -146,21 +185,56 @@ class Recorded:
     failures: int
     input_hash: bytes
     output: bytes | None
-    failure: Failure | None
+    failure: Failure | Blame | None
     due_in: int | None
     finished_at: int | None
+    awaits: str | None
+    is_copied: bool
 
 
 @dataclass
 class Suspended:
     is_parked: bool
     verdicts: tuple[Verdict, ...]
+    settled: tuple[Settled, ...] = ()
 
 
 @dataclass
 class Verdict:
     due_in: int | None
     at: int
+
+
+@dataclass
+class Settled:
+    key: str
+    order: int
+    awaits: str | None
+    output: bytes | None
+    failure: Failure | Blame | None
+    at: int
+
+
+@dataclass
+class Looked:
+    """What a worker is told about a claim."""
+
+    run_id: str
+    is_lost: bool
+    is_held: bool = False
+    has_news: bool = False
+
+
+@dataclass
+class Sent:
+    is_repeat: bool
+
+
+@dataclass
+class Cancelled:
+    status: str
+    is_done: bool
+    children: tuple[str, ...]
 
 
 @dataclass

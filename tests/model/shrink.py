@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
+from itertools import pairwise
 from typing import Any
 
-from tests.model.operations import Crash
+from tests.model.operations import Advance, Crash
 from windlass.testing.faults import Moment
 
 MOST_TRIES = 600  # each tells a whole story
@@ -40,12 +41,16 @@ def shortest(found: Difference, tell: Callable[[Sequence[Any]], None]) -> Differ
 
 
 def _simpler(story: list[Any]) -> Iterator[list[Any]]:
-    """Stories that say less: without a part of it, large parts first, then with one operation made plainer."""
+    """Stories that say less: without a part of it, large parts first, then with two pauses in one, or plainer."""
     size = len(story) // 2
     while size:
         for start in reversed(range(0, len(story), size)):
             yield story[:start] + story[start + size :]
         size //= 2
+    pauses = [place for place, operation in enumerate(story) if isinstance(operation, Advance)]
+    for place, after in pairwise(pauses):
+        whole = Advance(span=story[place].span + story[after].span)
+        yield [*story[:place], whole, *story[place + 1 : after], *story[after + 1 :]]
     for place, operation in enumerate(story):
         for plainer in _plainer(operation):
             yield [*story[:place], plainer, *story[place + 1 :]]

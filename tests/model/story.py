@@ -6,22 +6,30 @@ A difference is told as a test: the shortest story that shows it, ready to be pa
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from operator import attrgetter
 from typing import Any
 
 from tests.model.author import Author
-from tests.model.operations import KEYS_EXPIRE_FOR, MAX_RECOVERIES, NAMESPACE, Advance, Call, Context, Crash, Jump
-from tests.model.reference import ACCEPTED, Reference, Refused
+from tests.model.context import KEYS_EXPIRE_FOR, MAX_RECOVERIES, NAMESPACE, Call, Context
+from tests.model.operations import Advance, Crash, Jump
+from tests.model.reference import Reference
 from tests.model.shrink import Difference, literal, shortest
+from tests.model.state import ANYTHING, Refused
 from tests.model.subject import Stores, Subject
 from windlass.testing.clock import FakeClock
 from windlass.testing.faults import Moment
 
-TABLES = ("runs", "payloads", "steps", "log", "keys", "workers")
-RARE = {"keys": ("start_run",), "workers": ("register_worker", "heartbeat", "deregister_worker", "probe_workers")}
-NOT_REPEATED = ("walk_runs",)
+TABLES = ("runs", "payloads", "steps", "log", "keys", "workers", "inbox", "gates")
+RARE = {
+    "keys": ("start_run", "retry_run"),
+    "workers": ("register_worker", "heartbeat", "deregister_worker", "probe_workers"),
+    "inbox": ("send_event", "decide", "suspend_run", "retry_run"),
+    "gates": ("register_worker", "set_gate"),
+}
+NOT_REPEATED = ("walk_runs", "look_at_claims")
 MOST_LINES = 12  # of one difference
 
 
@@ -37,6 +45,7 @@ class Tally:
     inside: int = 0  # of them, in the middle of a transaction
     jumps: int = 0
     back: int = 0  # of them, backward
+    done: Counter[str] = field(default_factory=Counter)  # calls that were answered with a yes
 
 
 def tell(story: Sequence[Any], stores: Stores, *, kind: type[Subject] = Subject) -> None:
@@ -100,22 +109,24 @@ class Telling:
         """Ask whatever may be read at the doors, and look at every row."""
         self._compare_rows(*TABLES)
         for run_id in self._model.runs:
-            for name in ("get_run", "list_steps", "read_log"):
+            for name in ("get_run", "list_steps", "read_log", "list_messages"):
                 self._ask(Call(name, (NAMESPACE, run_id)))
             self._ask(Call("wait_for_result", (NAMESPACE, run_id, 0)))
         for key in ("a", "b"):
             self._ask(Call("find_run", (NAMESPACE, key)))
         self._ask(Call("list_workers", (NAMESPACE,)))
+        self._ask(Call("list_gates", (NAMESPACE,)))
         for subject in self._subjects:
             self._fail_on(subject, "rows that cannot be", subject.inconsistencies())
         self._tally.stories += 1
 
     def _ask(self, call: Call) -> None:
         answers = [(subject, subject.ask(call)) for subject in self._subjects]
-        self._model.fresh_id, self._model.jitter = self._subjects[0].last_id, call.jitter
+        self._model.fresh_ids, self._model.jitter = self._subjects[0].made_ids, call.jitter
         expected = self._expected(call)
         self._tally.answers += 1
         self._tally.refusals += isinstance(expected, Refused)
+        self._tally.done[call.name] += not isinstance(expected, Refused)
         for subject, answer in answers:
             self._fail_on(subject, f"answer to {call.name}", differences(expected, answer, "answer"))
 
@@ -125,8 +136,9 @@ class Telling:
         self._tally.crashes += 1
         self._tally.inside += all(subject.died_inside for subject in self._subjects)
         if call is not None and moment is Moment.AFTER_COMMIT:
-            self._model.fresh_id, self._model.jitter = ids[0], call.jitter
+            self._model.fresh_ids, self._model.jitter, self._model.is_cut_short = ids[0], call.jitter, True
             self._expected(call)
+            self._model.is_cut_short = False
         self._model.die()
 
     def _expected(self, call: Call) -> Any:
@@ -153,7 +165,7 @@ class Telling:
 
 def differences(expected: Any, found: Any, path: str) -> list[str]:
     """Where they differ, field by field. Of a row only the fields that the reference names are compared."""
-    if expected is ACCEPTED:
+    if expected is ANYTHING:
         return [f"{path}: {found!r} instead of a yes"] if isinstance(found, Exception) else []
     if isinstance(expected, Refused) or isinstance(found, Exception):
         code = expected.code if isinstance(expected, Refused) else expected

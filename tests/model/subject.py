@@ -7,18 +7,19 @@ import warnings
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
 from msgspec.structs import replace
 
-from tests.crash.places import Place, Places, PostgresPlace, postgres_places, sqlite_places
-from tests.model.operations import KEYS_EXPIRE_FOR, MAX_RECOVERIES, Call
+from tests.crash.places import Place, Places, PostgresPlace, PostgresPlaces, sqlite_places
+from tests.model.context import KEYS_EXPIRE_FOR, LANES, MAX_RECOVERIES, NAMESPACE, Call
 from windlass.engine.engine import Engine
 from windlass.errors import WindlassError
+from windlass.model.gate import GateKind
 from windlass.model.page import ListRuns
 from windlass.model.run import DEATH, SESSION_LOST, LogEntry
-from windlass.runtime import Ids, seeded_rng
+from windlass.runtime import Ids, Rng, seeded_rng
 from windlass.store.base import Tx
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.queries.checks import CheckQueries
@@ -32,8 +33,19 @@ T = TypeVar("T")
 
 PATIENCE = 20.0  # real seconds for one answer
 HANG_UP_TURNS = 3  # of the loop, for the sockets of the dead to be closed
-OF_RUNS = frozenset(  # asked at the door `Runs`; all else at `Work`
-    {"get_run", "find_run", "wait_for_result", "list_steps", "read_log", "resume_run", "list_workers", "start_run"}
+# What is asked at the doors `Runs` and `Control`; all else is asked at `Work`.
+OF_RUNS = frozenset(
+    {"get_run", "find_run", "wait_for_result", "list_steps", "read_log", "list_messages", "list_workers", "start_run"}
+)
+OF_CONTROL = frozenset(
+    {"send_event", "decide", "pause_run", "resume_run", "cancel_run", "retry_run", "set_gate", "list_gates"}
+)
+GATES = tuple(
+    {
+        (GateKind.NAMESPACE, NAMESPACE),
+        *((GateKind.QUEUE, lane.queue) for lane in LANES),
+        *((GateKind.WORKFLOW, lane.name) for lane in LANES),
+    }
 )
 
 
@@ -44,13 +56,15 @@ select count(*) from pg_locks l join pg_database d on d.oid = l.database
 
 
 class NotedIds(Ids):
-    """The ids of the product, and which one was made last: of a start that was never answered nobody else knows."""
+    """The ids of the product, and which were made: of a start that was never answered nobody else knows."""
 
-    last = ""
+    def __init__(self, clock: FakeClock, rng: Rng) -> None:
+        super().__init__(clock, rng)
+        self.made: list[str] = []
 
     def run(self) -> str:
-        self.last = super().run()
-        return self.last
+        self.made.append(super().run())
+        return self.made[-1]
 
 
 class Chance:
@@ -89,6 +103,19 @@ class Trap:
             self._loop.call_soon_threadsafe(self._died.set)  # SQLite calls from its writer thread
 
 
+class Doors(NamedTuple):
+    """For those who ask, those who steer, those who execute."""
+
+    runs: Any
+    control: Any
+    work: Any
+
+    def of(self, call: Call) -> Any:
+        if call.name in OF_RUNS:
+            return self.runs
+        return self.control if call.name in OF_CONTROL else self.work
+
+
 class Subject:
     """One story on one database. Between calls its loop stands still, as the clock does."""
 
@@ -104,30 +131,31 @@ class Subject:
         self._run(self._open())
 
     @property
-    def last_id(self) -> str:
+    def made_ids(self) -> list[str]:
+        """The ids that the last call has made."""
         ids: Any = self._engine.parts.ids
-        return str(ids.last)
+        return list(ids.made)
 
-    def doors(self) -> tuple[Any, Any]:
-        """For those who ask, for those who execute. A test with a planted bug opens others."""
-        return self._engine.runs, self._engine.work
+    def doors(self) -> Doors:
+        """A test with a planted bug opens others."""
+        return Doors(self._engine.runs, self._engine.control, self._engine.work)
 
     def ask(self, call: Call) -> Any:
         """The answer, or as a value whatever was raised: what nobody expects is a difference too."""
         return self._run(self._ask(call))
 
-    def ask_and_die(self, call: Call | None, moment: Moment) -> str:
-        """Ask, die at that moment, begin anew. What is answered nobody hears; the id that a start has used remains."""
+    def ask_and_die(self, call: Call | None, moment: Moment) -> list[str]:
+        """Ask, die at that moment, begin anew. What is answered nobody hears; the ids that were made remain."""
         with warnings.catch_warnings():
             # Tasks that had not begun yet never will.
             warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
             self._run(self._die(call, moment))
-        last_id = self.last_id
+        made = self.made_ids
         if isinstance(self._place, PostgresPlace):
             self._place._settle()  # the server has let go of what the dead one had locked
             self._run(_until_unlocked(self._place.url))
         self._run(self._open())
-        return last_id
+        return made
 
     def rows(self, *tables: str) -> dict[str, dict[Any, Any]]:
         """What stands in these tables, by the same names as in the reference."""
@@ -159,14 +187,15 @@ class Subject:
         await self._engine.open()
 
     async def _ask(self, call: Call) -> Any:
-        runs, work = self.doors()
+        doors = self.doors()
         self._chance.jitter = call.jitter
+        ids: Any = self._engine.parts.ids
+        ids.made.clear()
         try:
             async with asyncio.timeout(PATIENCE):
                 if call.name == "walk_runs":
-                    return await _walk(runs, *call.arguments)
-                answer = await getattr(runs if call.name in OF_RUNS else work, call.name)(*call.arguments)
-                return tuple(map(_told, answer)) if call.name == "read_log" else answer
+                    return await _walk(doors.runs, *call.arguments)
+                return _comparable(call, await getattr(doors.of(call), call.name)(*call.arguments))
         except Exception as error:
             return error
 
@@ -202,40 +231,45 @@ async def _until_unlocked(url: str) -> None:
 
 
 async def _read(tx: Tx, tables: tuple[str, ...]) -> dict[str, dict[Any, Any]]:
-    checks = CheckQueries(tx.connection)
-    return {table: await READERS[table](checks) for table in tables}
+    return {table: await READERS[table](tx, CheckQueries(tx.connection)) for table in tables}
 
 
-async def _runs(checks: CheckQueries) -> dict[Any, Any]:
+async def _runs(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
     return {row.run.id: row for row in await checks.runs()}
 
 
-async def _payloads(checks: CheckQueries) -> dict[Any, Any]:
+async def _payloads(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
     return {row.run_id: row for row in await checks.payloads()}
 
 
-async def _steps(checks: CheckQueries) -> dict[Any, Any]:
+async def _steps(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
     return {(step.run_id, step.key, step.attempt): step for step in await checks.steps()}
 
 
-async def _log(checks: CheckQueries) -> dict[Any, Any]:
+async def _log(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
     found: dict[str, list[Any]] = {}
     for entry in await checks.log():
         found.setdefault(entry.subject_id, []).append(_told(entry))
     return found
 
 
-def _told(entry: LogEntry) -> LogEntry:
-    """What a free lock proves is the one thing in which the databases differ."""
-    return replace(entry, cause=DEATH) if entry.cause == SESSION_LOST else entry
-
-
-async def _keys(checks: CheckQueries) -> dict[Any, Any]:
+async def _keys(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
     return {row.key: row for row in await checks.keys()}
 
 
-async def _workers(checks: CheckQueries) -> dict[Any, Any]:
+async def _workers(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
     return {worker.id: worker for worker in await checks.workers()}
+
+
+async def _inbox(tx: Tx, checks: CheckQueries) -> dict[Any, Any]:
+    ids = [row.run.id for row in await checks.runs()]
+    found = {id: await tx.inbox.of_run(NAMESPACE, run_id=id) for id in ids}
+    return {id: messages for id, messages in found.items() if messages}
+
+
+async def _gates(tx: Tx, _: CheckQueries) -> dict[Any, Any]:
+    found = {(kind, name): await tx.gates.load(NAMESPACE, kind=kind, name=name) for kind, name in GATES}
+    return {place: gate for place, gate in found.items() if gate is not None}
 
 
 READERS = {
@@ -245,26 +279,39 @@ READERS = {
     "log": _log,
     "keys": _keys,
     "workers": _workers,
+    "inbox": _inbox,
+    "gates": _gates,
 }
+
+
+def _comparable(call: Call, answer: Any) -> Any:
+    """Without what is left open: the order in which waits are said to be over, and what a free lock proves."""
+    if call.name == "suspend_run":
+        return replace(answer, settled=tuple(sorted(answer.settled, key=lambda item: item.key)))
+    return tuple(map(_told, answer)) if call.name == "read_log" else answer
+
+
+def _told(entry: LogEntry) -> LogEntry:
+    """What a free lock proves is the one thing in which the databases differ."""
+    return replace(entry, cause=DEATH) if entry.cause == SESSION_LOST else entry
 
 
 async def _walk(runs: Any, query: ListRuns) -> list[list[str]]:
     pages: list[list[str]] = []
     before: str | None = None
     while not pages or before is not None:
-        page = await runs.list_runs(
-            ListRuns(
-                namespace=query.namespace,
-                status=query.status,
-                name=query.name,
-                queue=query.queue,
-                limit=query.limit,
-                before=before,
-            )
-        )
+        page = await runs.list_runs(replace(query, before=before))
         pages.append([run.id for run in page.runs])
         before = page.next
     return pages
+
+
+class EmptyInboxes(PostgresPlaces):
+    """With nothing sent, and nothing paused, before a story begins."""
+
+    def fresh(self) -> Place:
+        self._runner.run(self._connection.execute("delete from windlass.inbox; delete from windlass.gates"))
+        return super().fresh()
 
 
 class Stores:
@@ -297,7 +344,7 @@ def stores_in(folder: Path, server: PostgresServer | None = None) -> Iterator[St
         if server is not None:
             url = server.create_database()
             stack.callback(server.drop_database, url)
-            places.append(stack.enter_context(postgres_places(url, _made(folder / "postgresql"))))
+            places.append(stack.enter_context(closing(EmptyInboxes(url, _made(folder / "postgresql")))))
         yield stack.enter_context(closing(Stores(*places)))
 
 

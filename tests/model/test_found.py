@@ -58,3 +58,60 @@ def test_a_run_that_kills_its_process_again_and_again(stores: Stores) -> None:
     ]
 
     tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-57")
+def test_a_decision_is_not_lost_behind_an_event_with_an_id_like_its_own(stores: Stores) -> None:
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Wait(awaits=("ok",)),
+        do.Send(id="approval/ok"),
+        do.DecideOn(by="eva"),
+        do.Wait(park=True),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-57")
+def test_an_event_may_have_an_id_like_that_of_a_decision(stores: Stores) -> None:
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Wait(awaits=("ok",)),
+        do.DecideOn(),
+        do.Send(id="approval/ok"),
+        do.Repeat(),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60")
+def test_a_wait_that_was_given_up_does_not_wake_the_run_later(stores: Stores) -> None:
+    """Given up in one word of the holder, parked in the next: for what nobody waits any more, nobody is woken."""
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Wait(awaits=("paid#2",)),
+        do.Wait(dropped=("paid#2",)),
+        do.Wait(park=True),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60")
+def test_a_wait_that_was_given_up_and_is_asked_for_again_wakes_the_run(stores: Stores) -> None:
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Wait(awaits=("paid",)),
+        do.Wait(dropped=("paid",)),
+        do.Wait(park=True, returns=True),
+        do.Send(event="paid"),
+        do.ClaimDue(),
+    ]
+
+    tell(story, stores)

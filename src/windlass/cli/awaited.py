@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from rich.cells import cell_len
 from rich.text import Text
 
 from windlass.cli import payloads
@@ -36,8 +37,12 @@ def waits(
         what = _awaited(step)
         since = [] if step.started_at is None else [f"for {between(step.started_at, now)}"]
         until = [] if step.due_at is None else [f"until {moment(step.due_at, now=now)}"]
-        line = f" {glyphs.dot} ".join([f"  {what}", f"step {escape(step.key)}", *since, *until])
-        yield Text(line if is_full else cut(line, width, glyphs=glyphs), style="yellow")
+        facts = f" {glyphs.dot} ".join([f"step {escape(step.key)}", *since, *until])
+        lines = [f"  {what} {glyphs.dot} {facts}"]
+        if cell_len(lines[0]) > width:
+            lines = [f"  {what}", f"      {facts}"]
+        for line in lines:
+            yield Text(line if is_full else cut(line, width, glyphs=glyphs), style="yellow")
         if step.detail is not None and step.detail != b"null":
             for part in payloads.lines(step.detail, width=width - 6, is_full=is_full):
                 yield Text(f"      {part}")
@@ -93,12 +98,10 @@ def deed(entry: LogEntry) -> str:
     """Why the status changed, and who did it if somebody did."""
     done = Deed.from_log(entry.data)
     text = entry.cause
-    if done.step is not None:
-        text += f" {done.step}"
     if done.by is not None:
         text += f" by {done.by}"
-    if done.run is not None:
-        text += f" ({done.run})"
+    if done.step is not None or done.run is not None:
+        text += f" ({done.step or done.run})"
     return escape(f"{text}: {done.note}" if done.note is not None else text)
 
 

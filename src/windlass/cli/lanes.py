@@ -125,8 +125,15 @@ def _bars_of_attempt(step: Step, following: Step | None, *, run: Run, log: Seque
     if not is_interrupted(step, run=run, latest_attempt=latest):
         return [Bar(start, end, Mark.RUNNING)]
     # When its worker died is not known; the next thing that happened to the run is the latest it can have been.
-    ends = [entry.at for entry in log if entry.at > start and entry.from_status == RunStatus.RUNNING]
+    ends = [entry.at for entry in log if entry.at > start and _ends_claim(entry)]
     return [Bar(start, min([*ends, next_start]), Mark.INTERRUPTED)]
+
+
+def _ends_claim(entry: LogEntry) -> bool:
+    """A deed of a person, such as an approval, may leave a running run as it was."""
+    if entry.from_status != RunStatus.RUNNING:
+        return False
+    return entry.to_status != RunStatus.RUNNING or entry.cause in TAKEN
 
 
 def _await(step: Step, start: int, end: int) -> list[Bar]:

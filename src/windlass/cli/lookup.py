@@ -36,10 +36,10 @@ def check_prefix(text: str) -> str:
     return prefix
 
 
-def run_arguments(command: Command) -> Command:
+def run_arguments(command: Command, *, metavar: str = "RUN") -> Command:
     """Add RUN and --key, of which exactly one is to be given."""
     command = click.option("--key", type=Text(check_key), help="The run that was started with this key.")(command)
-    return click.argument("run", metavar="RUN", type=Text(check_prefix), required=False)(command)
+    return click.argument("run", metavar=metavar, type=Text(check_prefix), required=False)(command)
 
 
 def check_one_given(run: str | None, *, key: str | None) -> None:

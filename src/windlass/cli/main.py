@@ -58,6 +58,9 @@ class CommandLine(click.Group):
             code = _complain(session, error)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of a run's life, not of the alphabet
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -125,11 +128,12 @@ def cli() -> None:
     """
 
 
+STARTING = (worker, start)
 LOOKING = (runs, show, explain)
-STEERING = (start, send, approve, reject, cancel, retry, pause, resume)
-SERVING = (worker, migrate, doctor, demo)
+STEERING = (send, approve, reject, cancel, retry, pause, resume)
+KEEPING = (migrate, doctor, demo)
 
-for command in (*LOOKING, *STEERING, *SERVING):
+for command in (*STARTING, *LOOKING, *STEERING, *KEEPING):
     cli.add_command(command)
 
 

@@ -34,10 +34,9 @@ def target_arguments(command: Command) -> Command:
         click.option("--all", "is_all", is_flag=True, help="Everything in the namespace."),
         click.option("--queue", type=Text(check_queue), help="All runs in this queue."),
         click.option("--workflow", type=Text(_check_workflow), help="All runs of this workflow."),
-        lookup.run_arguments,
     ):
         command = option(command)
-    return command
+    return lookup.run_arguments(command, metavar="[RUN]")
 
 
 def read_target(session: Session, given: dict[str, Any]) -> Target:

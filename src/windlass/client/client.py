@@ -89,8 +89,7 @@ class Client:
         conflict = refused[first]
         assert isinstance(conflict, AlreadyExists)
         told = await self._conflict(runs, conflict, *wanted[first])
-        text = f"calls[{first}]: {told} {_also_refused(others)}ll other calls are started."
-        return AlreadyExists(text, reason=told.reason, owner=told.owner)
+        return AlreadyExists(f"calls[{first}]: {told} {_what_became_of(others)}", reason=told.reason, owner=told.owner)
 
     def _read_call(self, position: int, call: Call[Any]) -> tuple[WorkflowDefinition, StartRun]:
         definition = self._door.registry.find_workflow(call.function)
@@ -142,13 +141,13 @@ class Client:
             return "input that cannot be read here"
 
 
-def _also_refused(positions: Sequence[int]) -> str:
-    """The beginning of the last sentence, up to the first letter of "all"."""
-    if not positions:
-        return "A"
-    shown = ", ".join(f"calls[{position}]" for position in positions[:SHOWN_POSITIONS])
-    more = len(positions) - SHOWN_POSITIONS
-    return f"Also refused: {shown}{f' and {more:,} more' if more > 0 else ''}; a"
+def _what_became_of(refused: Sequence[int]) -> str:
+    """A sentence about the other calls, of which these are refused too."""
+    if not refused:
+        return "All other calls are started."
+    shown = ", ".join(f"calls[{position}]" for position in refused[:SHOWN_POSITIONS])
+    more = len(refused) - SHOWN_POSITIONS
+    return f"Also refused: {shown}{f' and {more:,} more' if more > 0 else ''}; all other calls are started."
 
 
 def _ago(passed: int) -> str:

@@ -35,12 +35,11 @@ class Portal:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped: asyncio.Event | None = None
-        self._is_closed = False
+        self.is_closed = False
 
     def call(self, work: Work[T], *, verb: str, instead: str) -> T:
         """What `work()` answers or raises. Raises NotAllowed on a thread whose own loop this would hold up."""
-        if has_loop():
-            raise NotAllowed(f"{verb} blocks, and an event loop runs here (Jupyter, FastAPI?). Use: {instead}.")
+        _refuse_in_a_loop(verb, instead)
         future = self._submit(work)
         try:
             return future.result()
@@ -53,16 +52,18 @@ class Portal:
         """End the loop, once what is open on it is closed. A forked process leaves it alone: it is its parent's."""
         if self._thread is None or self._process != os.getpid():
             return
+        verb, instead = "app.sync.close()", "await asyncio.to_thread(app.sync.close)"
+        _refuse_in_a_loop(verb, instead)
         with self._closing:
-            if not self._is_closed:
+            if not self.is_closed:
                 try:
-                    self.call(self._last, verb="app.sync.close()", instead="await app.aclose()")
+                    self.call(self._last, verb=verb, instead=instead)
                 finally:
                     self._end(self._thread)
 
     def _end(self, thread: threading.Thread) -> None:
         with self._lock:
-            self._is_closed = True
+            self.is_closed = True
             if self._loop is not None and self._stopped is not None:
                 self._loop.call_soon_threadsafe(self._stopped.set)
         thread.join()
@@ -72,7 +73,7 @@ class Portal:
         if self._process not in (0, os.getpid()):
             raise NotAllowed(FORKED)
         with self._lock:
-            if self._is_closed:
+            if self.is_closed:
                 raise NotAllowed(CLOSED)
             if self._loop is None:
                 self._loop = self._begin()
@@ -99,6 +100,11 @@ class Portal:
     def _close_at_exit(self) -> None:
         with suppress(WindlassError):  # nobody is left to be told
             self.close()
+
+
+def _refuse_in_a_loop(verb: str, instead: str) -> None:
+    if has_loop():
+        raise NotAllowed(f"{verb} blocks, and an event loop runs here (Jupyter, FastAPI?). Use: {instead}.")
 
 
 async def _awaited(work: Work[T]) -> T:

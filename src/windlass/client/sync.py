@@ -161,7 +161,8 @@ class Sync:
         try:
             yield
         finally:
-            self._portal.call(lambda: worker.__aexit__(None, None, None), verb=verb, instead=instead)
+            if not self._portal.is_closed:  # else it was stopped with all the rest
+                self._portal.call(lambda: worker.__aexit__(None, None, None), verb=verb, instead=instead)
 
     def __enter__(self) -> Sync:
         self._portal.call(self._open, verb='"with app.sync:"', instead='"async with app:"')

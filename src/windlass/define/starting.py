@@ -43,7 +43,9 @@ def start_command(
         key=check_key(given["key"], what="key") if "key" in given else None,
         delay_for=to_duration(given["delay"], what="delay") if "delay" in given else None,
         at=to_instant(given["at"], what="at") if "at" in given else None,
-        timeout_for=definition.timeout_for if timeout is None else to_duration(timeout, what="timeout", allow_zero=False),
+        timeout_for=definition.timeout_for
+        if timeout is None
+        else to_duration(timeout, what="timeout", allow_zero=False),
     )
 
 

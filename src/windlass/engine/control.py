@@ -7,8 +7,8 @@ from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
 from windlass.model.commands import (
-    CancelRun,
     Cancelled,
+    CancelRun,
     Decide,
     PauseRun,
     ResumeRun,

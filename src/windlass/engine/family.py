@@ -1,4 +1,4 @@
-"""Tell a run that its children have ended. Parent and children are locked before the first write, in the order of ids."""
+"""Tell a run that its children have ended. Both are locked before the first write, in the order of their ids."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ async def wake_parents(tx: Tx, ended: Iterable[Ended], parents: Mapping[RunId, R
         if parent is None or parent.status not in (RunStatus.WAITING, RunStatus.RUNNING):
             continue  # over, or it looks by itself when it goes on
         children = by_parent[parent_id]
-        awaited = await tx.steps.awaited(
-            parent.namespace, run_id=parent_id, children=[child for child, _ in children]
-        )
+        awaited = await tx.steps.awaited(parent.namespace, run_id=parent_id, children=[child for child, _ in children])
         ends = [status for child, status in children if child in awaited]
         if ends:
             told.append(await _tell(tx, parent, ends, now=now))

@@ -19,7 +19,7 @@ from windlass.store.base import Tx
 class FinishRuns:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._told: list[Run] = []  # parents for whom there is news, by the batch that is being written
+        self._told: list[Run] = []  # parents for whom there is news, by the one batch of these that is being written
 
     def order(self, item: FinishRun) -> tuple[str, str]:
         return (item.namespace, item.run_id)
@@ -51,7 +51,7 @@ class FinishRuns:
         return outcomes
 
     async def _lock_families(self, tx: Tx, items: Sequence[FinishRun]) -> dict[str, dict[RunId, Run]]:
-        """Every run this batch ends, and every parent of one, in the order of ids: no two batches wait for each other."""
+        """Every run this batch ends and every parent of one, in the order of ids: no two batches wait in a ring."""
         if self.is_single(items):
             return {}
         locked = {}

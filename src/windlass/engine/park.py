@@ -42,9 +42,7 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
             for item, jitter in zip(command.failures, jitters, strict=True)
         ]
         children = await _create_children(tx, run, command, ids) if ids else {}
-        waits = [
-            step_rules.wait(item, now=now, child=children.get(item.key)) for item in command.waits
-        ]
+        waits = [step_rules.wait(item, now=now, child=children.get(item.key)) for item in command.waits]
         await tx.steps.settle([*failed, *waits])
         await tx.steps.drop(run.namespace, run_id=run.id, keys=command.dropped)
         settled, still_open = await _decide(tx, run, command, now=now)
@@ -74,7 +72,7 @@ async def _decide(tx: Tx, run: Run, command: Suspend, *, now: Instant) -> tuple[
     """Waits that are over, and what is open still, without what the code has given up."""
     orders = {item.key: item.order for item in command.open}
     found = await tx.steps.open_waits(run.namespace, run_id=run.id)
-    waits = [step for step in found if step.key not in command.dropped]
+    waits = [step for step in found if step.key in orders or not (step.is_dropped or step.key in command.dropped)]
     over = await settle_waits(tx, run, waits, orders=orders, now=now) if orders else []
     missing = orders.keys() - {step.key for step in waits}
     if missing:  # decided before, and the answer was lost
@@ -88,6 +86,7 @@ def _settled(step: Step) -> Settled:
     return Settled(
         key=step.key,
         order=step.order or 0,
+        awaits=step.awaits,
         output=step.output,
         failure=step.failure,
         at=step.finished_at or Instant(0),

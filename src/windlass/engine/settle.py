@@ -53,9 +53,7 @@ async def is_anything_here(tx: Tx, run: Run, waits: Sequence[Step]) -> bool:
     return any(outcome.status.is_terminal for outcome in outcomes.values())
 
 
-async def _events(
-    tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant
-) -> list[Step]:
+async def _events(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant) -> list[Step]:
     over: list[Step] = []
     by_event: dict[str, list[Step]] = {}
     for step in waits:
@@ -64,9 +62,7 @@ async def _events(
         messages = await _unread(tx, run, steps[0], limit=len(steps))
         for step, message in zip(steps, messages, strict=False):  # the first to wait gets the first that came
             await tx.inbox.take(message, by=step.key)
-            over.append(
-                rules.arrive(step, order=orders[step.key], output=message.payload, token=run.token, now=now)
-            )
+            over.append(rules.arrive(step, order=orders[step.key], output=message.payload, token=run.token, now=now))
         for step in steps[len(messages) :]:
             if rules.is_late(step, now=now):
                 failure = rules.late(step)
@@ -74,9 +70,7 @@ async def _events(
     return over
 
 
-async def _approvals(
-    tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant
-) -> list[Step]:
+async def _approvals(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant) -> list[Step]:
     over = []
     for step in waits:
         messages = await _unread(tx, run, step, limit=1)
@@ -91,9 +85,7 @@ async def _approvals(
     return over
 
 
-async def _children(
-    tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant
-) -> list[Step]:
+async def _children(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant) -> list[Step]:
     if not waits:
         return []
     outcomes = await tx.runs.outcomes(run.namespace, ids=[RunId(step.awaits or "") for step in waits])
@@ -101,9 +93,7 @@ async def _children(
     for step in waits:
         order, outcome = orders[step.key], outcomes.get(RunId(step.awaits or ""))
         if outcome is not None and outcome.status is RunStatus.COMPLETED:
-            over.append(
-                rules.arrive(step, order=order, output=outcome.output or b"null", token=run.token, now=now)
-            )
+            over.append(rules.arrive(step, order=order, output=outcome.output or b"null", token=run.token, now=now))
         elif outcome is None or outcome.status.is_terminal:
             failure = _of_child(step, outcome)
             over.append(rules.miss(step, order=order, failure=failure, token=run.token, now=now))

@@ -201,6 +201,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     key: str
     order: int
+    awaits: str | None = None  # what it was for, such as the id of a child that was created meanwhile
     output: bytes | None = None
     failure: Failure | None = None
     at: Instant

@@ -30,10 +30,17 @@ STEP = (
     "s.namespace, s.run_id, s.step_key, s.attempt, s.kind, s.status, s.step_order, s.token, s.failures, s.input_hash, "
     "s.output, s.failure, s.due_at, s.started_at, s.finished_at, s.awaits, s.detail, s.dropped"
 )
-MESSAGE = (
-    "m.namespace, m.run_id, m.seq, m.kind, m.name, m.id, m.payload, m.payload_hash, m.sent_at, m.taken_by"
-)
+MESSAGE = "m.namespace, m.run_id, m.seq, m.kind, m.name, m.id, m.payload, m.payload_hash, m.sent_at, m.taken_by"
 GATE = "g.namespace, g.kind, g.name, g.is_paused, g.paused_by, g.note, g.paused_at"
+COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE}
+# What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
+DIFFERENT = {
+    "skip_locked": ("", "for no key update of r skip locked"),
+    "for_update": ("", "for no key update of r"),
+    "for_share": ("", "for share of g"),
+    "greatest": ("max", "greatest"),
+    "least": ("min", "least"),
+}
 # The lanes in use among those served: from each priority hop to the next lower one along the claim index.
 LANES = """lanes (queue, name, version, claim_for, priority) as (
     select s.value ->> 0, s.value ->> 1, s.value ->> 2, cast(s.value ->> 3 as bigint),
@@ -125,33 +132,19 @@ def _compile(name: str, body: str, dialect: Dialect, now: str | None) -> Query:
 
 def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None) -> str:
     is_postgres = dialect == "postgres"
+    if word in COLUMNS:
+        return COLUMNS[word]
+    if word in DIFFERENT:
+        return DIFFERENT[word][is_postgres]
     match word:
         case "now":
             return now or (":now::bigint" if is_postgres else ":now")
-        case "skip_locked":
-            return "for no key update of r skip locked" if is_postgres else ""
-        case "for_update":
-            return "for no key update of r" if is_postgres else ""
-        case "greatest":
-            return "greatest" if is_postgres else "max"
-        case "least":
-            return "least" if is_postgres else "min"
         case "rows" if argument:
             return _rows(*re.split(r"[.:]", argument), is_postgres=is_postgres)
         case "elements" if argument:  # from {elements:served}: a row per element of a JSON array, its column is `value`
             return f"json_array_elements(:{argument}::json)" if is_postgres else f"json_each(:{argument})"
-        case "run":
-            return RUN
         case "lanes":
             return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), LANES)
-        case "step":
-            return STEP
-        case "message":
-            return MESSAGE
-        case "gate":
-            return GATE
-        case "for_share":
-            return "for share of g" if is_postgres else ""
     raise ValueError(f"there is no fragment {{{word}}}")
 
 

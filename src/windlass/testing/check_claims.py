@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from windlass.codec import Codec
-from windlass.model.run import LogEntry, RunStatus
-from windlass.testing.evidence import Evidence, Snapshot
+from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.testing.evidence import Evidence, Snapshot, is_claim, is_remark
 from windlass.testing.journal import Event, Line
 from windlass.testing.journalled_work import CLAIM_LOST, OK, PARKED
 
@@ -91,10 +91,10 @@ def only_the_holder_renews(evidence: Evidence) -> list[str]:
             if run.status is not RunStatus.RUNNING or not claims or run.available_at is None:
                 continue
             lines = [line for line in renewals[run.id, run.token] if line.life <= snapshot.life]
-            first = claims[-1].at + evidence.visibility_for
-            asked = {first, *(line.at + (line.renew_for or 0) for line in lines)}
+            first = _end_of_claim(run, claims[-1].at, evidence.visibility_for)
+            asked = {first, *(_end_of_claim(run, line.at, line.renew_for) for line in lines)}
             granted = [line for line in lines if (line.event, line.outcome) == (Event.ANSWERED, OK)]
-            least = max(first, *(line.at + (line.renew_for or 0) for line in granted)) if granted else first
+            least = max([first, *(_end_of_claim(run, line.at, line.renew_for) for line in granted)])
             if run.available_at not in asked or run.available_at < least:
                 found.append(f"{run.id}: its claim ends at {run.available_at}, which its holder never asked for")
     return found
@@ -154,12 +154,18 @@ def graceful_stops_leave_nothing_behind(evidence: Evidence) -> list[str]:
             goodbye = stopped.get(run.worker or "")
             if goodbye is not None and goodbye.life <= snapshot.life:
                 found.append(f"{run.id}: still held by {run.worker}, which has stopped")
-            entries = snapshot.histories.get(run.id, [])
+            entries = [entry for entry in snapshot.histories.get(run.id, []) if not is_remark(entry)]
             if entries and entries[-1].cause == "release" and run.available_at != entries[-1].at:
                 found.append(f"{run.id}: released at {entries[-1].at}, claimable only at {run.available_at}")
             if any(entry.cause == "recover" and before.cause == "release" for before, entry in pairwise(entries)):
                 found.append(f"{run.id}: a release was counted as a crash")
     return found
+
+
+def _end_of_claim(run: Run, at: int, claim_for: int | None) -> int:
+    """No claim lasts longer than its run may; one that comes too late for that is over at once."""
+    end = at + (claim_for or 0)
+    return end if run.expires_at is None else min(end, max(run.expires_at, at))
 
 
 def _wrong_tokens(snapshot: Snapshot) -> Iterator[str]:
@@ -175,7 +181,7 @@ def _given_back(run_id: str, token: int, snapshot: Snapshot) -> list[LogEntry]:
     """The entries by which the holder of that token itself let go of the run."""
     claims, found = 0, []
     for entry in snapshot.histories.get(run_id, []):
-        if entry.to_status == RunStatus.RUNNING:
+        if is_claim(entry):
             claims += 1
         elif claims == token:
             found.append(entry)
@@ -187,6 +193,7 @@ def _too_early(evidence: Evidence) -> list[str]:
     return [
         f"{run_id}: recovered {later.at - earlier.at} µs after it was claimed"
         for run_id, entries in evidence.last.histories.items()
-        for earlier, later in pairwise(entries)
-        if later.cause == "recover" and later.at - earlier.at < evidence.visibility_for
+        for earlier, later in pairwise([entry for entry in entries if not is_remark(entry)])
+        if later.cause == "recover"
+        and later.at < _end_of_claim(evidence.last.runs[run_id], earlier.at, evidence.visibility_for)
     ]

@@ -19,7 +19,7 @@ from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import SECOND, Duration
 from windlass.testing import check_claims, check_runs, check_steps
 from windlass.testing.checkers import database_is_sound
-from windlass.testing.evidence import Evidence, Snapshot, StepName
+from windlass.testing.evidence import Evidence, Snapshot, StepName, is_claim
 from windlass.testing.journal import Event, Line
 from windlass.testing.journalled_work import CLAIM_LOST, OK, PARKED
 
@@ -235,7 +235,7 @@ def _ends(entries: Sequence[LogEntry]) -> Iterator[tuple[int, LogEntry]]:
     claims = 0
     for entry in entries:
         yield claims, entry
-        claims += entry.to_status == RunStatus.RUNNING
+        claims += is_claim(entry)
 
 
 def _written_late(snapshot: Snapshot) -> Iterator[str]:

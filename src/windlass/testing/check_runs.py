@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from windlass.codec import Codec
 from windlass.model.failure import FailureKind
-from windlass.model.run import GONE, RECOVERED, TAKEN, LogEntry, Run, RunStatus
+from windlass.model.run import GONE, PAUSED_BY, RECOVERED, TAKEN, LogEntry, Run, RunStatus
+from windlass.model.step import StepStatus
 from windlass.rules.runs import TRANSITIONS
-from windlass.testing.evidence import Evidence, Snapshot
+from windlass.testing.evidence import Evidence, Snapshot, is_claim, is_remark
 from windlass.testing.journal import Event
 
 _codec = Codec()
@@ -29,6 +30,8 @@ def accepted_runs_end_or_say_what_they_wait_for(evidence: Evidence) -> list[str]
             found.append(f"{run_id}: acknowledged, and gone")
         elif run.status is RunStatus.PAUSED:
             found += _without_reason(run_id, last)
+        elif run.status is RunStatus.WAITING and run.available_at is None:
+            found += _waiting_for_nothing(run_id, last)
         elif not run.status.is_terminal and (run.available_at is None or run.available_at + slack < last.at):
             found.append(f"{run_id}: {run.status}, and nobody comes for it")
         elif evidence.healed_at is not None and run.finished_at is not None:
@@ -83,7 +86,9 @@ def acknowledged_runs_survive(evidence: Evidence) -> list[str]:
             if snapshot.life >= line.life and line.run_id not in snapshot.runs:
                 found.append(f"{line.run_id}: acknowledged in life {line.life}, missing after life {snapshot.life}")
     for snapshot in evidence.snapshots:
-        inputs = Counter((run.name, snapshot.payloads[run.id].input) for run in snapshot.runs.values())
+        # Those that nobody asked for by a start are counted by their parent, or by the run they try again.
+        started = [run for run in snapshot.runs.values() if run.parent is None and run.retry_of is None]
+        inputs = Counter((run.name, snapshot.payloads[run.id].input) for run in started)
         for line in evidence.of(Event.ASKED):
             times = inputs[line.what, _codec.encode(tuple(line.value))]
             if times > 1:
@@ -97,13 +102,15 @@ def acknowledged_runs_survive(evidence: Evidence) -> list[str]:
 def attempts_are_counted(evidence: Evidence) -> list[str]:
     """I-15: every claim is an attempt, and a run that keeps killing its workers ends as crash_loop, no other does."""
     found = []
+    # Whoever claims such a run ends it by a second transaction, and does not get it.
+    given = {(run_id, token) for line in evidence.of(Event.CLAIMED) for run_id, token in line.value}
     for snapshot in evidence.snapshots:
         for run in snapshot.runs.values():
             claims = len(snapshot.claims.get(run.id, []))
             if run.attempts != claims:
                 found.append(f"{run.id}: {run.attempts} attempts, {claims} claims in its log")
             in_a_row = _recoveries_in_a_row(snapshot.histories.get(run.id, []))
-            if run.status is RunStatus.RUNNING and in_a_row > evidence.max_recoveries:
+            if (run.id, run.token) in given and in_a_row > evidence.max_recoveries:
                 found.append(f"{run.id}: recovered {in_a_row} times in a row, and still executed")
             payload = snapshot.payloads.get(run.id)
             failure = None if payload is None else payload.failure
@@ -118,9 +125,16 @@ def attempts_are_counted(evidence: Evidence) -> list[str]:
 
 
 def _without_reason(run_id: str, snapshot: Snapshot) -> Iterator[str]:
-    payload = snapshot.payloads.get(run_id)
-    if payload is None or payload.failure is None:
+    payload, entries = snapshot.payloads.get(run_id), snapshot.histories.get(run_id, [])
+    is_by_person = any(entry.cause == PAUSED_BY for entry in entries)
+    if not is_by_person and (payload is None or payload.failure is None):
         yield f"{run_id}: paused, and nothing says why"
+
+
+def _waiting_for_nothing(run_id: str, snapshot: Snapshot) -> Iterator[str]:
+    steps = [step for step in snapshot.steps if step.run_id == run_id and step.status is StepStatus.WAITING]
+    if not any(step.kind.is_wait and not step.is_dropped for step in steps):
+        yield f"{run_id}: waiting, and nothing says what for"
 
 
 def _ending(run_id: str, snapshot: Snapshot) -> object:
@@ -170,12 +184,13 @@ def _recoveries_in_a_row(entries: list[LogEntry]) -> int:
     for entry in reversed(entries):
         if entry.cause in TAKEN:
             count += 1
-        elif entry.to_status == RunStatus.RUNNING and not _is_recovery(entry, entries):
+        elif is_claim(entry) and not _is_recovery(entry, entries):
             break
     return count
 
 
 def _is_recovery(claim: LogEntry, entries: list[LogEntry]) -> bool:
     """Did this claim follow one that nobody gave back?"""
+    entries = [entry for entry in entries if not is_remark(entry)]
     before = entries[entries.index(claim) - 1 :][:1]
     return claim.cause == RECOVERED or any(entry.cause in GONE for entry in before)

@@ -14,7 +14,7 @@ from windlass.model.retry import DEFAULT_RETRY
 from windlass.model.run import TAKEN, LogEntry, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.rules.retries import RETRIED
-from windlass.testing.evidence import Evidence, Snapshot, StepName, is_settled
+from windlass.testing.evidence import Evidence, Snapshot, StepName, is_claim, is_settled
 from windlass.testing.journal import Event, Line
 
 _codec = Codec()
@@ -179,7 +179,7 @@ def _mismatches(entries: list[LogEntry]) -> Iterator[int]:
     """The tokens of the claims that ended in a mismatch."""
     claims = 0
     for entry in entries:
-        claims += entry.to_status == RunStatus.RUNNING
+        claims += is_claim(entry)
         if entry.cause == "mismatch":
             yield claims
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from windlass.model.run import RunStatus, WorkerId
+from windlass.model.run import PAUSED_BY, RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.settings import Settings
 from windlass.testing.checkers import judge
@@ -49,6 +49,20 @@ class Scenario:
     settings: Settings = SETTINGS
     retry_limits: Mapping[str, int] = field(default_factory=dict)
     claims_last_for: Duration = VISIBILITY  # the longest of them
+    endings: Mapping[str, str] = field(default_factory=dict)  # workflow: how its runs must end, whatever happens
+    is_told_again: bool = False  # its clients are started anew after a crash, and go on where they got no answer
+
+    def drive_of(self, life: int) -> Drive:
+        """What happens in the first life, and in those after it."""
+        return self.drive if life == 1 or self.is_told_again else recover
+
+    def other_endings(self, last: Snapshot) -> list[str]:
+        """Runs that ended in another way than their story says."""
+        return [
+            f"{run.id}: {run.name} ended as {run.status}, not as {self.endings[run.name]}"
+            for run in last.runs.values()
+            if run.name in self.endings and run.status != self.endings[run.name]
+        ]
 
     def bound_for(self, story_for: int) -> Duration:
         """Within what time everything must be over once faults have ended, if the story itself takes that long."""
@@ -96,7 +110,7 @@ def play(
     try:
         for number, k in enumerate([*crash_at, None]):
             clock = FakeClock(start_at=now)
-            drive = scenario.drive if number == 0 else recover
+            drive = scenario.drive_of(number + 1)
             died = _live(scenario, place, journal, clock, drive=drive, crash_at=k, has_wakeups=has_wakeups)
             case.points.append(died.points)
             snapshots.append(died.left)
@@ -124,7 +138,7 @@ def play(
         healed_at=None if bound_for is None else healed_at,
         bound_for=Duration(bound_for or 0),
     )
-    case.complaints += judge(case.evidence)
+    case.complaints += judge(case.evidence) + scenario.other_endings(case.evidence.last)
     return case
 
 
@@ -218,8 +232,8 @@ def not_held(point: Point, holders: set[WorkerId], snapshot: Snapshot) -> list[s
         or run.available_at is None
     ]
     is_claim = point.moment is Moment.AFTER_COMMIT and point.transaction == "claim_runs"
-    # A claim that finds a crash loop ends the run in the same transaction, and holds nothing.
-    has_ended = any(entry.cause == "finish" for entry in snapshot.log[-1:])
-    if is_claim and not claimed and not has_ended:
+    # A claim that finds a run which a person wants paused parks it in the same transaction, and holds nothing.
+    is_parked = any(entry.cause == PAUSED_BY for entry in snapshot.log[-1:])
+    if is_claim and not claimed and not is_parked:
         found.append(f"{point}: nothing is held after a claim")
     return found

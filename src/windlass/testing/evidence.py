@@ -9,7 +9,18 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from windlass.model.run import LogEntry, Run, RunStatus
+from windlass.model.gate import Gate
+from windlass.model.message import Message
+from windlass.model.run import (
+    APPROVED_BY,
+    CANCELLED_BY,
+    PAUSED_BY,
+    REJECTED_BY,
+    RESUMED_BY,
+    LogEntry,
+    Run,
+    RunStatus,
+)
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
@@ -19,6 +30,8 @@ from windlass.testing.journal import Event, Line
 
 T = TypeVar("T")
 StepName = tuple[str, str]  # run id and step key
+
+DEEDS = frozenset({APPROVED_BY, CANCELLED_BY, PAUSED_BY, REJECTED_BY, RESUMED_BY})  # causes that are no claim
 
 
 class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
@@ -32,6 +45,8 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     keys: tuple[KeyRow, ...] = ()
     log: tuple[LogEntry, ...] = ()
     workers: tuple[Worker, ...] = ()
+    messages: tuple[Message, ...] = ()  # of every run, in the order they were accepted
+    gates: tuple[Gate, ...] = ()  # that are closed
     inconsistencies: tuple[Inconsistency, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -68,9 +83,25 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     def claims(self) -> Mapping[str, list[LogEntry]]:
         """The claims of each run: the n-th one gave token n."""
         return {
-            run_id: [entry for entry in entries if entry.to_status == RunStatus.RUNNING]
-            for run_id, entries in self.histories.items()
+            run_id: [entry for entry in entries if is_claim(entry)] for run_id, entries in self.histories.items()
         }
+
+    @cached_property
+    def inboxes(self) -> Mapping[str, list[Message]]:
+        """What each run was sent."""
+        found: defaultdict[str, list[Message]] = defaultdict(list)
+        for message in self.messages:
+            found[message.run_id].append(message)
+        return found
+
+    @cached_property
+    def children(self) -> Mapping[str, list[Run]]:
+        """The runs that each run has started."""
+        found: defaultdict[str, list[Run]] = defaultdict(list)
+        for run in self.runs.values():
+            if run.parent is not None:
+                found[run.parent].append(run)
+        return found
 
 
 class Evidence(Struct, frozen=True, kw_only=True, dict=True):
@@ -111,6 +142,16 @@ class Evidence(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
 
+def is_claim(entry: LogEntry) -> bool:
+    """Did somebody take the run? What a person did about a run that is executed leaves it where it is."""
+    return entry.to_status == RunStatus.RUNNING and entry.cause not in DEEDS
+
+
+def is_remark(entry: LogEntry) -> bool:
+    """Something was done about a run, and its status stayed as it was."""
+    return entry.from_status == entry.to_status and entry.cause in DEEDS
+
+
 def _settled(snapshot: Snapshot) -> Mapping[StepName, Step]:
     return {(step.run_id, step.key): step for step in snapshot.steps if is_settled(step)}
 
@@ -131,17 +172,28 @@ async def take_snapshot(store: Readable, *, at: int, life: int) -> Snapshot:
 
     async def read(tx: Tx) -> Snapshot:
         checks = CheckQueries(tx.connection)
+        rows = tuple(await checks.runs())
         return Snapshot(
             at=Instant(at),
             life=life,
-            rows=tuple(await checks.runs()),
+            rows=rows,
             payload_rows=tuple(await checks.payloads()),
             steps=tuple(await checks.steps()),
             keys=tuple(await checks.keys()),
             log=tuple(await checks.log()),
             workers=tuple(await checks.workers()),
+            messages=tuple([message for row in rows for message in await _inbox(tx, row.run)]),
+            gates=tuple([gate for name in _namespaces(rows) for gate in await tx.gates.closed(name)]),
             inconsistencies=tuple(await checks.inconsistencies()),
             damage=tuple(await checks.damage()),
         )
 
     return await store.read("take_snapshot", read)
+
+
+async def _inbox(tx: Tx, run: Run) -> list[Message]:
+    return await tx.inbox.of_run(run.namespace, run_id=run.id)
+
+
+def _namespaces(rows: Sequence[RunRow]) -> list[str]:
+    return sorted({row.run.namespace for row in rows})

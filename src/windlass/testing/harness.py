@@ -102,7 +102,7 @@ class Harness:
     def use(self, app: App, /) -> None:
         """Run what this app of the program declares, here: with this clock, and not on the program's database.
 
-        While the harness is open, `app.start` and `app.handle` lead here too. Raises NotAllowed once it is open.
+        While the harness is open, `app.start`, `app.handle` and `app.sync` lead here too. Raises NotAllowed once it is.
         """
         if self._opening is not None:
             raise NotAllowed("use(app) comes first: this harness is open, and runs what another app declares.")
@@ -266,8 +266,9 @@ class Harness:
         opened = await self.app._opening.get()
         # Workers that come and go must not change the ids of runs.
         opened.ids = Ids(self.clock, seeded_rng(f"{self._seed}: workers"))
+        self.app._sync._portal._loop = asyncio.get_running_loop()  # asked from a step's thread, it leads to this loop
         if self._theirs is not None:
-            self._borrowed = {name: getattr(self._theirs, name) for name in ("_client", "_opening")}
+            self._borrowed = {name: getattr(self._theirs, name) for name in ("_client", "_opening", "_sync")}
             vars(self._theirs).update({name: getattr(self.app, name) for name in self._borrowed})
         if self._has_worker:
             await self._hire()

@@ -25,6 +25,9 @@ class Event(StrEnum):
     ASKED = "asked"  # a client is about to ask for a run
     ACKED = "acked"  # … and was told that it is accepted
     REFUSED = "refused"  # … or that it is not
+    TOLD = "told"  # a client is about to do something to a run or a queue: send, approve, cancel, pause, …
+    HEARD = "heard"  # … and was told that it is done
+    DECLINED = "declined"  # … or that it cannot be
     ENTERED = "entered"  # a body
     LEFT = "left"  # a body that has come to its end
     DELIVERED = "delivered"  # a step's result reached the code of the workflow
@@ -46,7 +49,7 @@ class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
     life: int
     at: int  # wall time of that life's clock
     run_id: str = ""
-    key: str = ""  # of the step, or the start key
+    key: str = ""  # of the step, the start key, or the id of an event
     attempt: int = 0
     token: int = 0
     idempotency_key: str = ""

@@ -23,6 +23,7 @@ from windlass.model.run import Run, RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
 from windlass.settings import Settings
 from windlass.testing.check_claims import DELAYED, WORKER
+from windlass.testing.clients import Client
 from windlass.testing.clock import FakeClock
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
 from windlass.testing.harness import Stuck
@@ -56,6 +57,7 @@ class Life:
     def __init__(self, url: str, journal: Journal, *, settings: Settings, clock: FakeClock, faults: Faults) -> None:
         self.clock, self.journal, self.settings = clock, journal, settings
         self.app = App(url, settings=settings, _clock=clock, _rng=SteadyRng(), _hooks=faults)
+        self.client = Client(self.app, journal)
         self.workers: list[Worker] = []
         self.ghosts: list[WorkerId] = []
         self.memory: dict[str, Any] = {}  # what this process remembers: gone when it dies

@@ -15,7 +15,6 @@ from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.runtime import Timer
 
-
 Read = Callable[[bytes | None, Failure | None], tuple[Any, Exception | None]]
 
 

@@ -14,19 +14,20 @@ from windlass.model.commands import CancelRun, SendEvent
 from windlass.model.run import RunId
 
 if TYPE_CHECKING:
-    from windlass.worker.context import RunContext
+    from windlass.worker.asking import Asking
 
 
 class RunChild(Child[Any]):
-    def __init__(self, context: RunContext, run_id: str, definition: WorkflowDefinition, key: str) -> None:
+    def __init__(self, asking: Asking, run_id: str, definition: WorkflowDefinition, key: str) -> None:
         self.id = run_id
-        self._context, self._definition, self._key = context, definition, key
+        self._asking, self._definition, self._key = asking, definition, key
 
     def result(self) -> Coroutine[object, None, Any]:
-        return self._context.wait_for_run(RunId(self.id), self._definition, base=f"{self._key}/result")
+        call = self._asking.for_result(self.id, self._definition, base=f"{self._key}/result")
+        return self._asking.execution.ask(call)
 
     def send(self, event: Event[Any], payload: Any, /) -> Coroutine[object, None, None]:
-        host = self._context.host
+        host = self._asking.host
         host.codec.check_arguments((payload,), (event.type,), ("payload",), what=f"Event {event.name!r}")
         stored, hashed = host.codec.encode_hashed(payload)
 
@@ -41,20 +42,21 @@ class RunChild(Child[Any]):
             )
             await host.control.send_event(command)
 
-        asked = (event.name, payload)
-        return self._context.own_step(send, asked, base=f"{self._key}/send", raises=(WrongState,))
+        definition = _own(f"{self._key}/send", send, raises=(WrongState,))
+        return self._asking.execution.ask(self._asking.for_own_step(definition, (event.name, payload)))
 
     def cancel(self) -> Coroutine[object, None, bool]:
-        host = self._context.host
+        host, by = self._asking.host, self._asking.execution.claimed.run_id
 
         async def cancel() -> bool:
-            command = CancelRun(namespace=host.namespace, run_id=RunId(self.id), by=self._context.run_id)
+            command = CancelRun(namespace=host.namespace, run_id=RunId(self.id), by=by)
             return (await host.control.cancel_run(command)).is_done
 
-        return self._context.own_step(cancel, (), base=f"{self._key}/cancel")
+        definition = _own(f"{self._key}/cancel", cancel)
+        return self._asking.execution.ask(self._asking.for_own_step(definition, ()))
 
 
-def own_definition(name: str, function: Any, *, raises: tuple[type[BaseException], ...]) -> StepDefinition:
+def _own(name: str, function: Any, *, raises: tuple[type[BaseException], ...] = ()) -> StepDefinition:
     """A step of ours inside a run of the user's."""
     return StepDefinition(
         name=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from windlass.api.service import Control, Work
 from windlass.codec import Codec
@@ -13,6 +14,13 @@ from windlass.runtime import Clock
 from windlass.worker.calls import Body
 from windlass.worker.failures import Classify
 from windlass.worker.threads import Threads
+
+
+class Doors(NamedTuple):
+    """What a worker may ask."""
+
+    work: Work
+    control: Control
 
 
 @dataclass(slots=True, kw_only=True)

@@ -46,9 +46,7 @@ def renamed(run_id: str, unread: list[str], asked: list[str]) -> ReplayMismatch:
     instead = f"; it asks for {_listed(asked)} instead" if asked else ""
     text = f"history has {_listed(unread)}, which the code does not ask for{instead}."
     named = asked[0] if asked else unread[0]
-    return _mismatch(
-        run_id, text, step=named, recorded=_listed(unread), found=_listed(asked), from_step=unread[0]
-    )
+    return _mismatch(run_id, text, step=named, recorded=_listed(unread), found=_listed(asked), from_step=unread[0])
 
 
 def left_unread(run_id: str, unread: list[str]) -> ReplayMismatch:

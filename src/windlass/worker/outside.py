@@ -11,6 +11,7 @@ import msgspec
 from windlass.codec import Codec
 from windlass.define.context import RAISE
 from windlass.define.event import Event
+from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, RunCancelled, RunFailed, WaitTimeout
 from windlass.model.failure import Failure
 from windlass.model.message import Decision
@@ -36,16 +37,15 @@ def read_decision(output: bytes | None, failure: Failure | None) -> tuple[Any, E
     return _decisions.decode(output or b"null"), None
 
 
-def read_child(run_id: str, return_type: Any, codec: Codec) -> Read:
-    def read(output: bytes | None, failure: Failure | None) -> tuple[Any, Exception | None]:
-        if failure is None:
-            return codec.decode(output or b"null", return_type), None
-        return None, _ended_badly(run_id, failure, codec)
+def read_child(
+    run_id: str, definition: WorkflowDefinition, codec: Codec, output: bytes | None, failure: Failure | None
+) -> tuple[Any, Exception | None]:
+    if failure is None:
+        return codec.decode(output or b"null", definition.return_type), None
+    return None, _ended_badly(run_id, definition, failure, codec)
 
-    return read
 
-
-def _ended_badly(run_id: str, failure: Failure, codec: Codec) -> Exception:
+def _ended_badly(run_id: str, definition: WorkflowDefinition, failure: Failure, codec: Codec) -> Exception:
     if failure.type == RunCancelled.__name__:
         return RunCancelled(run_id, failure.message)
     return RunFailed(
@@ -54,7 +54,7 @@ def _ended_badly(run_id: str, failure: Failure, codec: Codec) -> Exception:
         data=None if failure.data is None else codec.decode(failure.data),
         traceback=failure.traceback,
         kind=failure.kind.value,
-        subject=f"Run {run_id}",
+        subject=f"Run {run_id} ({definition.name!r})",
     )
 
 

@@ -19,6 +19,7 @@ def recorded(call: Call, codec: Codec) -> ValueOf:
     record, definition = call.record, call.definition
     assert record is not None
     if call.kind.is_wait:
+        call.awaits = record.awaits
         return settled(call, record.output, record.failure)
     if definition is None:  # a sleep
         return lambda: (None, None)

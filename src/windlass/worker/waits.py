@@ -1,8 +1,8 @@
 """What a run waits for: what it sleeps or backs off for, and what the engine decides about (events, children, people).
 
-    new        asked for, and not on record yet
-    timed      sleeps and back-offs on record; a timer of ours ends them
-    open       on record, and over only when the engine says so; undecided when it should be asked
+new        asked for, and not on record yet
+timed      sleeps and back-offs on record; a timer of ours ends them
+open       on record, and over only when the engine says so; undecided when it should be asked
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ class Waits:
         call = self.open.pop(settled.key, None)
         if call is None:
             return None
+        call.awaits = settled.awaits
         if call.timer is not None:
             call.timer.cancel()
         if call.group is not None:

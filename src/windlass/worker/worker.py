@@ -10,7 +10,6 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NoReturn
 
-from windlass.api.service import Control, Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
@@ -26,7 +25,7 @@ from windlass.worker.calls import Body
 from windlass.worker.context import RunContext
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
-from windlass.worker.host import Host
+from windlass.worker.host import Doors, Host
 from windlass.worker.presence import Presence
 from windlass.worker.reports import LATER, NO_DELAY
 from windlass.worker.tasks import track_tasks
@@ -44,9 +43,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 100 * MILLISECOND, 5 * SECOND  # between tries whil
 class Worker:
     def __init__(
         self,
-        work: Work,
+        doors: Doors,
         *,
-        control: Control,
         registry: Registry,
         codec: Codec,
         clock: Clock,
@@ -75,8 +73,8 @@ class Worker:
         self._restore: Callable[[], None] | None = None
         self._watch: LoopWatch | None = None
         self._host = Host(
-            work=work,
-            control=control,
+            work=doors.work,
+            control=doors.control,
             namespace=namespace,
             registry=registry,
             codec=codec,

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.cli.scene import Scene, declare_order
 from tests.integration.cli.test_show import claim_of
+from windlass.cli.main import cli
 from windlass.cli.session import Session
 from windlass.cli.terminal import wrapped
 from windlass.model.commands import HoldRun
@@ -77,6 +78,32 @@ def test_other_words_are_left_alone_and_so_are_passwords() -> None:
     assert advice.endswith("worker MODULE:APP, windlass.db")
     session.given_url = "postgres//shop:secret@host/db"
     assert session.advise("windlass migrate") == "windlass --url URL migrate"
+
+
+def test_every_command_that_takes_a_database_is_advised_with_it() -> None:
+    session = Session()
+    session.given_url = "e.db"
+    known = [name for name in cli.commands if name != "demo"]
+
+    assert {name: session.advise(f"windlass {name} x") for name in known} == {
+        name: f"windlass --url e.db {name} x" for name in known
+    }
+
+
+def test_what_resumes_a_queue_opens_that_gate(folder: Path) -> None:
+    there = Scene("e.db")
+    there.shown("migrate")
+
+    words = advised(there.shown("pause", "--queue", "billing", "--namespace", "blue"))
+
+    assert words == ["--url", "e.db", "--namespace", "blue", "resume", "--queue", "billing"]
+    assert Scene("another.db").shown(*words) == "Queue 'billing' goes on.\n"
+
+
+def test_a_command_with_an_option_in_place_of_a_run_stays_whole() -> None:
+    *_, last = wrapped("It is paused, and then: windlass resume --queue billing", width=30)
+
+    assert last == "windlass resume --queue billing"
 
 
 def test_an_inserted_option_keeps_the_command_whole() -> None:

@@ -46,9 +46,7 @@ async def pages(harness: Harness, *, limit: int, **filters: Any) -> AsyncIterato
     """The pages of a list, read one after the other."""
     before: str | None = None
     while True:
-        page = await harness.opened.runs.list_runs(
-            ListRuns(namespace="default", before=before, limit=limit, **filters)
-        )
+        page = await harness.opened.runs.list_runs(ListRuns(namespace="default", before=before, limit=limit, **filters))
         yield [run.id for run in page.runs]
         if page.next is None:
             return

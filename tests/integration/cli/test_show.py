@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.cli.samples import ENDED_WELL, STEPS, a_run, at
-from tests.integration.cli.scene import Scene, declare_order
+from tests.integration.cli.scene import Scene, a_sale, declare_order, going_on
 from windlass import Context, Retry
 from windlass.cli.show import Story, page
 from windlass.cli.terminal import UNICODE
@@ -361,3 +362,73 @@ def test_an_attempt_whose_worker_died_is_shown_as_interrupted(scene: Scene) -> N
     assert [step["status"] for step in story["steps"]] == ["interrupted", "running"]
     assert re.search(r"^ ▶  reserve  ╍+↯▓+▶  2 min, 2 tries$", shown, re.MULTILINE)
     assert "↯ reserve · attempt 1 at +0 s  interrupted: its worker went away" in shown
+
+
+def test_a_run_that_waits_says_for_what_and_what_a_person_has_to_know(scene: Scene) -> None:
+    run_id = scene.play(a_sale)
+    scene.clock.advance("5s")
+    assert "\nWaits for\n  event 'paid' · step receive/paid · for 5 s\n" in scene.shown("show", run_id)
+
+    scene.shown("send", run_id, "paid", "12")
+    scene.shown("send", run_id, "note", '"ring twice"')
+    scene.play(going_on)
+    asked = scene.shown("show", run_id)
+    assert "\nWaits for\n  approval 'Ship 7?' · step approval · for 0 s\n      {'id': '7', 'amount': 12}\n" in asked
+    assert asked.split("\nMessages: 1 received, 1 unread\n")[1].startswith(
+        "  00:00:05  received  event paid  12\n  00:00:05  unread    event note  'ring twice'\n"
+    )
+
+    scene.shown("approve", run_id, "--by", "ann", "--note", "paid in full, and the shelf is not empty any more")
+    scene.play(going_on)
+    parent = scene.json("show", run_id)
+    (child,) = [step["awaits"] for step in parent["steps"] if step["kind"] == "child"]
+    shown = scene.shown("show", run_id)
+    assert f"\nWaits for\n  child {child} · step pack · for 0 s\n" in shown
+    assert "approve by ann (approval): paid in full, and the shelf is not empty any more" in " ".join(shown.split())
+    assert f"child of {run_id} (step pack)" in scene.shown("show", child)
+    assert (scene.json("show", child)["parent"], parent["parent"]) == (run_id, None)
+
+
+def test_a_run_with_a_time_out_says_when(scene: Scene) -> None:
+    async def limited(harness: Harness) -> str:
+        return (await harness.start(declare_order(harness), "7", delay="1h", timeout="2h")).id
+
+    run_id = scene.play(limited, has_worker=False)
+
+    assert "times out at 03:00:00 UTC, in 3 h" in scene.shown("show", run_id)
+    assert scene.json("show", run_id)["expires_at"] == "2026-01-01T03:00:00.000000Z"
+
+
+def test_many_waits_and_messages_are_cut_and_full_cuts_nothing(scene: Scene) -> None:
+    async def many(harness: Harness) -> str:
+        @harness.app.workflow
+        async def child(ctx: Context, number: int) -> None:
+            await ctx.sleep("1h")
+
+        @harness.app.workflow
+        async def parent(ctx: Context) -> None:
+            await ctx.map(child, list(range(9)))
+
+        handle = await harness.start(parent)
+        await harness.idle()
+        return handle.id
+
+    run_id = scene.play(many)
+    for number in range(11):
+        scene.shown("send", run_id, "note", str(number))
+
+    short, full = scene.shown("show", run_id), scene.shown("show", run_id, "--full")
+
+    assert (short.count("  child run_"), short.count("  unread ")) == (6, 8)
+    assert "  … 3 more (--full)\n" in short
+    assert "  … 3 earlier (--full)\n" in short
+    assert (full.count("  child run_"), full.count("  unread ")) == (9, 11)
+
+
+def test_a_log_that_cannot_be_read_does_not_hide_the_run() -> None:
+    log = tuple(replace(entry, data=b"\xff") for entry in ENDED_WELL)
+    story = Story(view=RunView(run=a_run(), input=b"null"), steps=(), log=log)
+
+    lines = [line.plain for line in page(story, now=at(20), width=80, glyphs=UNICODE, is_full=False)]
+
+    assert lines[-1].endswith("running → completed    finish")

@@ -179,3 +179,45 @@ def test_of_very_many_steps_the_first_and_the_last_are_drawn() -> None:
 )
 def test_only_a_body_left_without_a_result_is_interrupted(run: Run, step: Step, latest: int, expected: bool) -> None:
     assert is_interrupted(step, run=run, latest_attempt=latest) is expected
+
+
+def test_waits_for_others_have_a_sign_of_their_own_and_a_late_one_ends_with_a_failure() -> None:
+    steps = [
+        a_step("receive/paid", 0, 5, kind=StepKind.EVENT, awaits="paid", output=b"12"),
+        a_step("pack", 5, 10, kind=StepKind.CHILD, awaits="run_1", status=StepStatus.FAILED, failure=FAILURE),
+        a_step("later", 10, 10, kind=StepKind.START, awaits="run_2", output=b'"run_2"'),
+        a_step("approval", 10, None, kind=StepKind.APPROVAL, awaits="Ship?", status=StepStatus.WAITING, due_at=at(80)),
+    ]
+    log = a_log((0, "running", "dispatch"), (0, "waiting", "event"), (10, "running", "claim"), (10, "waiting", "event"))
+
+    assert drawn(a_run(RunStatus.WAITING, end=None), steps, log).splitlines() == WAITED.splitlines()
+
+
+WAITED = """\
+                  ╷0          ╷5 s         ╷10 s       ╷15 s
+ … order          ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄━┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄  20 s
+ ✓  receive/paid  ┄┄┄┄┄┄┄┄┄┄┄┄                                       5 s
+ ✗  pack                      ┄┄┄┄┄┄┄┄┄┄┄┄┄✗                         5 s
+ ✓  later                                  █                         0 s
+ …  approval                               ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄  1 min left
+   █ worked   ▒✗ failed   ┄ awaits   ━ claimed
+"""
+
+
+def test_a_wait_that_was_given_up_is_not_shown_as_open() -> None:
+    given_up = a_step("receive/paid", 0, None, kind=StepKind.EVENT, status=StepStatus.WAITING, is_dropped=True)
+    log = a_log((0, "running", "dispatch"), (20, "completed", "finish"))
+
+    (line,) = [line for line in drawn(a_run(), [given_up], log).splitlines() if "receive/paid" in line]
+
+    assert line.startswith(" »  receive/paid  ┄")
+    assert line.endswith("  given up")
+
+
+def test_what_a_person_does_meanwhile_is_not_taken_for_the_end_of_an_attempt() -> None:
+    steps = [a_step("long", 0, None, token=1), a_step("long", 15, 20, attempt=2)]
+    changes = (0, "running", "dispatch"), (5, "running", "approve"), (15, "running", "recover"), (20, "completed", "x")
+
+    (line,) = [line for line in drawn(a_run(), steps, a_log(*changes)).splitlines() if "long" in line]
+
+    assert line.count("╍") > 2 * line.count("█")

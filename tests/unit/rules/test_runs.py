@@ -19,8 +19,8 @@ from windlass.rules import runs
 NOON = Instant(1_767_268_800_000_000)
 
 
-def run_of(status: RunStatus = RunStatus.RUNNING, *, recoveries: int = 0) -> Run:
-    return Run(
+def run_of(status: RunStatus = RunStatus.RUNNING, *, recoveries: int = 0, **changes: Any) -> Run:
+    run = Run(
         namespace="default",
         id=RunId("run_1"),
         name="order",
@@ -38,6 +38,7 @@ def run_of(status: RunStatus = RunStatus.RUNNING, *, recoveries: int = 0) -> Run
         started_at=NOON,
         finished_at=None,
     )
+    return replace(run, **changes)
 
 
 def wait_of(due_in: int, *, kind: StepKind = StepKind.SLEEP) -> Step:
@@ -78,8 +79,57 @@ def test_a_parked_run_is_due_with_the_earliest_of_its_waits_and_never_in_the_pas
     assert parked.available_at == max(NOON, earliest)
     kinds = {step.kind for step in open_waits if step.due_at == earliest}
     expected = {RunStatus.SLEEPING if kind is StepKind.SLEEP else RunStatus.PENDING for kind in kinds}
+    if any(step.kind.is_wait for step in open_waits):  # then others may end it earlier
+        expected = {RunStatus.WAITING}
     assert parked.status in expected
     assert (parked.worker, parked.token, parked.attempts) == (None, 3, 3)
+
+
+def test_a_run_that_waits_without_a_deadline_has_no_time_unless_it_must_end_by_one() -> None:
+    wait = replace(wait_of(0, kind=StepKind.EVENT), due_at=None)
+
+    assert (runs.park(run_of(), [wait], now=NOON).status, runs.park(run_of(), [wait], now=NOON).available_at) == (
+        RunStatus.WAITING,
+        None,
+    )
+    must_end = run_of(expires_at=Instant(NOON + 5))
+    assert runs.park(must_end, [wait], now=NOON).available_at == NOON + 5
+    assert runs.release(must_end, now=NOON, delay_for=Duration(10)).available_at == NOON + 5
+
+
+@pytest.mark.parametrize("ended", [1, 2, 3])
+@pytest.mark.parametrize("has_failed", [False, True])
+def test_a_parent_counts_the_children_of_its_map_and_goes_on_with_the_last_or_the_first_that_failed(
+    ended: int, has_failed: bool
+) -> None:
+    waiting = run_of(status=RunStatus.WAITING, worker=None, available_at=None, unmet=3)
+
+    after = runs.after_children(waiting, ended=ended, has_failed=has_failed, now=NOON)
+
+    if ended == 3 or has_failed:
+        assert (after.status, after.available_at, after.unmet) == (RunStatus.PENDING, NOON, 0)
+    else:
+        assert (after.status, after.available_at, after.unmet) == (RunStatus.WAITING, None, 3 - ended)
+
+
+@pytest.mark.parametrize("verb", HOLDERS_VERBS)
+def test_whatever_gives_a_held_run_back_pauses_it(verb: Callable[[Run], Run]) -> None:
+    paused = verb(runs.pause(run_of()))
+
+    assert (paused.status, paused.available_at, paused.worker, paused.is_held) == (RunStatus.PAUSED, None, None, False)
+
+
+@pytest.mark.spec("invariants:I-13")
+@pytest.mark.parametrize("status", RunStatus)
+def test_only_what_is_open_can_be_cancelled_and_keeps_its_token(status: RunStatus) -> None:
+    run = run_of(status=status)
+    if status.is_terminal:
+        with pytest.raises(WrongState):
+            runs.cancel(run, now=NOON)
+        return
+    cancelled = runs.cancel(run, now=NOON)
+    assert (cancelled.status, cancelled.token, cancelled.finished_at) == (RunStatus.CANCELLED, run.token, NOON)
+    assert (cancelled.worker, cancelled.available_at) == (None, None)
 
 
 @pytest.mark.spec("invariants:I-25")

@@ -49,9 +49,7 @@ class InboxQueries:
         row = await self._connection.first("last_message", namespace=namespace, run_id=run_id)
         return 0 if row is None or row[0] is None else int(row[0])
 
-    async def unread(
-        self, namespace: str, *, run_id: RunId, kind: MessageKind, name: str, limit: int
-    ) -> list[Message]:
+    async def unread(self, namespace: str, *, run_id: RunId, kind: MessageKind, name: str, limit: int) -> list[Message]:
         """The oldest of a name that nobody has received."""
         rows = await self._connection.all(
             "unread_messages", namespace=namespace, run_id=run_id, kind=kind, name=name, limit=limit

@@ -47,10 +47,10 @@ on conflict (namespace, run_id, step_key, attempt) do update
  where steps.status in ('running', 'waiting');
 
 -- name: drop_waits
--- Note that the code has given up these waits.
+-- Note that the code has given up these waits, and the next tries of what failed.
 update steps set dropped = 1
- where namespace = :namespace and run_id = :run_id and status = 'waiting'
-   and step_key = :key;
+ where namespace = :namespace and run_id = :run_id and step_key = :key
+   and (status = 'waiting' or (status = 'failed' and due_at is not null));
 
 -- name: awaited_children
 -- Those of these runs that a run waits for: one probe each.

@@ -1,0 +1,110 @@
+"""A program beside the workers: it starts runs and does things to them, with both ends of every question on record.
+
+Killed and started anew, it does the same again: what it was answered before it does not ask a second time, and what got
+no answer it asks once more, in the same words. So its story may be told again from the beginning after every crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from windlass.app import App
+from windlass.client.handle import Handle
+from windlass.errors import Rejected
+from windlass.testing.journal import Event, Journal, Line, read_journal
+
+Answer = Callable[[], Awaitable[Any]]
+Question = tuple[str, str, str]  # what, about which run, under which id
+DONE, REPEATED = "done", "repeated"  # what was heard: by this very question, or by one before it
+
+
+class Client:
+    """`await life.client.send(handle, paid, 5, id="m-1")`: every call is one question, asked until it is answered."""
+
+    def __init__(self, app: App, journal: Journal) -> None:
+        self._app, self._journal = app, journal
+        lines = read_journal(journal.path)
+        answers = (line for line in lines if line.event in (Event.HEARD, Event.DECLINED))
+        self._answered: dict[Question, Line] = {(line.what, line.run_id, line.key): line for line in answers}
+        self._started = {(line.what, line.key): line.run_id for line in lines if line.event is Event.ACKED}
+
+    async def start(self, fn: Callable[..., Any], /, *args: Any, key: str, **options: Any) -> Handle[Any]:
+        definition = self._app._registry.find_workflow(fn)
+        known = self._started.get((definition.name, key))
+        if known is not None:
+            return self._app.handle(known)
+        fields = {"what": definition.name, "value": list(args), "key": key}
+        self._journal.write(Event.ASKED, **fields)
+        handle = await self._app.start(fn, *args, key=key, **options)
+        self._journal.write(Event.ACKED, **fields, run_id=handle.id)
+        return handle
+
+    async def send(self, handle: Handle[Any], event: Any, payload: Any, *, id: str) -> None:
+        async def send() -> str:
+            return DONE if await handle.send(event, payload, id=id) else REPEATED
+
+        await self._ask("send", handle.id, send, key=id, value=[event.name, payload])
+
+    async def approve(self, handle: Handle[Any], *, by: str, step: str | None = None) -> None:
+        async def approve() -> str:
+            return (await handle.approve(by=by, step=step)).outcome
+
+        await self._ask("approve", handle.id, approve, who=by, key=step or "")
+
+    async def cancel(self, handle: Handle[Any], *, by: str) -> None:
+        async def cancel() -> str:
+            return DONE if await handle.cancel(by=by) else REPEATED
+
+        await self._ask("cancel", handle.id, cancel, who=by)
+
+    async def retry(self, handle: Handle[Any], *, by: str, from_step: str | None = None) -> Handle[Any] | None:
+        """The new run; None if it was declined."""
+
+        async def retry() -> str:
+            return (await handle.retry(by=by, from_step=from_step)).id
+
+        answer = await self._ask("retry", handle.id, retry, who=by, value=from_step)
+        return None if answer is None else self._app.handle(answer)
+
+    async def pause(self, handle: Handle[Any], *, by: str) -> None:
+        async def pause() -> str:
+            await handle.pause(by=by)
+            return DONE
+
+        await self._ask("pause", handle.id, pause, who=by)
+
+    async def resume(self, handle: Handle[Any], *, by: str) -> None:
+        async def resume() -> str:
+            await handle.resume(by=by)
+            return DONE
+
+        await self._ask("resume", handle.id, resume, who=by)
+
+    async def pause_queue(self, queue: str, *, by: str) -> None:
+        async def pause() -> str:
+            await self._app.pause(queue=queue, by=by)
+            return DONE
+
+        await self._ask("pause", "", pause, key=queue, who=by)
+
+    async def resume_queue(self, queue: str, *, by: str) -> None:
+        async def resume() -> str:
+            await self._app.resume(queue=queue, by=by)
+            return DONE
+
+        await self._ask("resume", "", resume, key=queue, who=by)
+
+    async def _ask(self, what: str, run_id: str, ask: Answer, *, key: str = "", **fields: Any) -> str | None:
+        known = self._answered.get((what, run_id, key))
+        if known is not None:
+            return known.outcome if known.event is Event.HEARD else None
+        fields |= {"what": what, "run_id": run_id, "key": key}
+        self._journal.write(Event.TOLD, **fields)
+        try:
+            outcome: str = await ask()
+        except Rejected as error:
+            self._journal.write(Event.DECLINED, **fields, outcome=error.code)
+            return None
+        self._journal.write(Event.HEARD, **fields, outcome=outcome)
+        return outcome

@@ -1,0 +1,135 @@
+"""From what the code of a run asks to a call with a stable key: the same at every replay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from windlass.define.options import CHILD_OPTIONS, STEP_OPTIONS, DurationLike, refuse_unknown_options
+from windlass.define.starting import start_command
+from windlass.define.workflow import StepDefinition, WorkflowDefinition
+from windlass.errors import AmbiguousStep, InvalidInput, NotAllowed
+from windlass.model.commands import StartChild
+from windlass.model.duration import to_duration
+from windlass.model.failure import Failure
+from windlass.model.step import StepKind
+from windlass.rules.limits import MOST_ITEMS, check_step_key
+from windlass.worker import outside
+from windlass.worker.calls import Call
+from windlass.worker.children import RunChild
+from windlass.worker.execute import Execution
+
+
+class Asking:
+    def __init__(self, execution: Execution) -> None:
+        self.execution, self.host = execution, execution.host
+        self._owners: dict[str, asyncio.Task[Any] | None] = {}
+        self._counts: dict[str, int] = {}
+        self._total = 0
+
+    def for_step(self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Call:
+        execution = self.execution
+        name = None
+        if options:
+            refuse_unknown_options(options, verb="step", function=fn, args=args, allowed=STEP_OPTIONS)
+            name = options.get("name")
+        definition = execution.registry.describe_step(fn, name=name)
+        if options:
+            definition = definition.with_options(options)
+        if definition.retry is None and execution.definition.retry is not None:
+            definition = definition.with_options({"retry": execution.definition.retry})
+        # Encoded before the body runs: an argument that cannot be stored is refused while nothing has happened yet.
+        hashed = execution.codec.encode_hashed(args)[1]
+        key = options.get("key") if options else None
+        call = self.reserve(self._owned(definition.name, key), StepKind.STEP, hashed)
+        call.definition, call.args = definition, args
+        return call
+
+    def for_own_step(self, definition: StepDefinition, asked: tuple[Any, ...]) -> Call:
+        """A step of ours, told apart from others by what was asked."""
+        hashed = self.execution.codec.encode_hashed(asked)[1]
+        call = self.reserve(self.in_branch(definition.name), StepKind.STEP, hashed)
+        call.definition = definition
+        return call
+
+    def for_wait(self, base: str, kind: StepKind, asked: list[Any], *, timeout: DurationLike | None = None) -> Call:
+        due_for = None if timeout is None else to_duration(timeout, what="timeout")
+        call = self.reserve(self.in_branch(base), kind, self.execution.codec.encode_hashed(asked)[1])
+        call.due_for = due_for
+        return call
+
+    def for_child(
+        self, verb: str, kind: StepKind, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> Call:
+        definition = self.host.registry.find_workflow(fn)
+        given = dict(options)
+        key, on_cancel = given.pop("key", None), given.pop("on_cancel", None) or "propagate"
+        if on_cancel not in ("propagate", "abandon"):
+            text = f"on_cancel is 'propagate' or 'abandon', not {on_cancel!r:.40}."
+            raise InvalidInput(text, reason="invalid_option", path="on_cancel")
+        command = start_command(
+            definition,
+            args,
+            given,
+            namespace=self.host.namespace,
+            codec=self.execution.codec,
+            verb=verb,
+            allowed=CHILD_OPTIONS,
+        )
+        call = self.reserve(self._owned(definition.name, key, verb=verb), kind, command.input_hash)
+        call.child = StartChild(command=command, follows_parent=on_cancel == "propagate")
+        self._read_as(call, definition)
+        return call
+
+    def for_result(self, run_id: str, definition: WorkflowDefinition, *, base: str) -> Call:
+        """Wait for the end of a run that this one started before."""
+        call = self.for_wait(base, StepKind.CHILD, ["child", run_id])
+        call.awaits = run_id
+        self._read_as(call, definition)
+        return call
+
+    def _read_as(self, call: Call, definition: WorkflowDefinition) -> None:
+        """What the answer means: the child itself, or what it returned."""
+
+        def read(output: bytes | None, failure: Failure | None) -> tuple[Any, Exception | None]:
+            if call.kind is StepKind.START:
+                run_id: str = msgspec.json.decode(output or b'""')
+                return RunChild(self, run_id, definition, call.key), None
+            return outside.read_child(call.awaits or "", definition, self.execution.codec, output, failure)
+
+        call.read = read
+
+    def _owned(self, name: str, key: object, *, verb: str = "step") -> str:
+        """Repeats are numbered only if one task makes all calls of a name: two branches have no repeatable order."""
+        base = name if key is None else f"{name}:{check_step_key(key, what='key')}"  # type: ignore[arg-type]
+        task = asyncio.current_task()
+        if self._owners.setdefault(base, task) is not task:
+            raise AmbiguousStep(name, verb=verb)
+        return base
+
+    def in_branch(self, base: str) -> str:
+        """A wait takes no key, so branches are told apart by the place of their task among its siblings."""
+        tree = self.execution.tree
+        path = tree.path() if tree.owns_current() else ""
+        return f"{base}/{path}" if path else base
+
+    def reserve(self, base: str, kind: StepKind, input_hash: bytes) -> Call:
+        self.check_usable()
+        count = self._counts[base] = self._counts.get(base, 0) + 1
+        self._total += 1
+        if self._total > MOST_ITEMS:
+            raise InvalidInput(f"A run has at most {MOST_ITEMS} steps.", reason="too_many_steps")
+        key = base if count == 1 else f"{base}#{count}"
+        return self.execution.reserve(key, kind, input_hash)
+
+    def check_usable(self) -> None:
+        if self.execution.is_over:
+            raise NotAllowed(
+                f"Run {self.execution.claimed.run_id} has left this worker, so ctx takes no more calls here. "
+                'A "finally" block of a workflow may clean up memory, but it cannot run steps.'
+            )
+        if not self.execution.tree.owns_current():
+            raise NotAllowed("ctx can be used only by the tasks of its own run, not in a step, a thread or a callback.")

@@ -1,0 +1,246 @@
+"""The door `Control` of the reference: what people and other programs do to runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from tests.model.rows import Cancelled, Entry, Gate, Message, Run, Sent, Started, Step, View
+from tests.model.state import ANYTHING, TERMINAL, Refused
+from tests.model.waits import Waits
+from windlass.model.commands import CancelRun, Decide, PauseRun, ResumeRun, RetryRun, SendEvent, SetGate
+from windlass.model.duration import from_instant
+from windlass.model.message import Decision
+from windlass.model.time import Instant
+
+
+class Steering(Waits):
+    def view(self, run: Run) -> View:
+        payload = self.payloads[run.id]
+        return View(replace(run), payload.start_key, payload.input, payload.output, payload.failure)
+
+    # What is sent
+
+    def send_event(self, command: SendEvent) -> Sent:
+        """Kept until it is received. The same id is the same event, also after the run is over."""
+        run = self.existing(command.run_id)
+        for known in self.inbox.get(run.id, []):
+            if (known.kind, known.id) == ("event", command.id):
+                if (known.name, known.payload) != (command.event, command.payload):
+                    raise Refused("already_exists")
+                return Sent(is_repeat=True)
+        if run.status in TERMINAL:
+            raise Refused("wrong_state")
+        self._put(run, "event", command.event, command.id, command.payload)
+        waits = self.open_waits(run)
+        if run.status == "waiting" and any((step.kind, step.awaits) == ("event", command.event) for step in waits):
+            self.wake(run, cause="event")
+        return Sent(is_repeat=False)
+
+    def decide(self, command: Decide) -> Decision:
+        run = self.existing(command.run_id)
+        step = self._meant(command, run)
+        wanted = "approved" if command.is_approved else "rejected"
+        made = self._decision_on(run, step)
+        if made is not None:
+            if made.outcome != wanted or command.by not in (None, made.by):
+                raise Refused("wrong_state")
+            return made  # the same once more
+        if run.status in TERMINAL or step.status != "waiting":
+            raise Refused("wrong_state")
+        if step.due_at is not None and step.due_at <= self.now:
+            raise Refused("wrong_state")
+        at = from_instant(Instant(self.now))
+        decision = Decision(
+            outcome="approved" if command.is_approved else "rejected", by=command.by, note=command.note, at=at
+        )
+        self._put(run, "approval", step.key, ANYTHING, msgspec.json.encode(decision))
+        cause = "approve" if command.is_approved else "reject"
+        deed = {"by": command.by, "note": command.note, "step": step.key}
+        if run.status == "waiting":
+            self.wake(run, cause=cause, **deed)
+        else:
+            self.note(run, cause=cause, **deed)
+        return decision
+
+    def _meant(self, command: Decide, run: Run) -> Step:
+        """The one named; else the only one undecided; else the last that was asked for."""
+        asked = [step for step in self.latest(run.id) if step.kind == "approval" and not step.is_dropped]
+        if command.step is not None:
+            named = [step for step in asked if step.key == command.step]
+            if not named:
+                raise Refused("not_found")
+            return named[0]
+        waiting = [step for step in asked if step.status == "waiting" and self._decision_on(run, step) is None]
+        if len(waiting) > 1:
+            raise Refused("invalid_input")
+        if not asked:
+            raise Refused("wrong_state")
+        return waiting[0] if waiting else max(asked, key=lambda step: (step.started_at, step.order or 0))
+
+    def _decision_on(self, run: Run, step: Step) -> Decision | None:
+        for message in self.inbox.get(run.id, []):
+            if (message.kind, message.name) == ("approval", step.key):
+                return msgspec.json.decode(message.payload, type=Decision)
+        return None
+
+    def _put(self, run: Run, kind: str, name: str, id: str, payload: bytes) -> None:
+        inbox = self.inbox.setdefault(run.id, [])
+        inbox.append(Message(run.id, inbox[-1].seq + 1 if inbox else 1, kind, name, id, payload, self.now))
+
+    # Whether a run goes on
+
+    def pause_run(self, command: PauseRun) -> str:
+        run = self.existing(command.run_id)
+        if run.status in TERMINAL:
+            raise Refused("wrong_state")
+        if run.status == "running" and not run.is_held:
+            run.is_held = True  # until its holder gives it back
+            self.note(run, cause="pause", by=command.by, note=command.note)
+        elif run.status not in ("running", "paused"):
+            self.pause(run, cause="pause", by=command.by, note=command.note)
+        return run.status
+
+    def resume_run(self, command: ResumeRun) -> View:
+        """Due times live on the waits. A run that has not begun waits for its own time.
+
+        One that was executed until it was paused may have more to do than its waits say, so it is due at once; after a
+        mismatch, where a clock would wake it anyway, it waits for that.
+        """
+        run = self.existing(command.run_id)
+        if run.status == "running" and run.is_held:
+            run.is_held = False
+            self.note(run, cause="resume", by=command.by)
+            return self.view(run)
+        if run.status != "paused":
+            raise Refused("wrong_state")
+        self.payloads[run.id].failure = None
+        stopped = self.stopped.get(run.id)
+        is_timed = all(step.due_at is not None for step in self.open_waits(run))
+        if self.is_anything_here(run) or (stopped is not None and not (stopped == "mismatch" and is_timed)):
+            self.unclaim(run, "pending", self.now, cause="resume", by=command.by)
+        elif run.attempts == 0 and run.starts_at is not None:
+            self.unclaim(run, "pending", max(self.now, run.starts_at), cause="resume", by=command.by)
+        else:
+            self.until_next_wait(run, self.open_waits(run), cause="resume", by=command.by)
+        return self.view(run)
+
+    def cancel_run(self, command: CancelRun) -> Cancelled:
+        run = self.existing(command.run_id)
+        if run.status in TERMINAL:
+            return Cancelled(run.status, is_done=False, children=())
+        children = self._cancel_tree(run, cause="cancel", by=command.by, note=command.note)
+        return Cancelled("cancelled", is_done=True, children=children)
+
+    def _cancel_tree(self, run: Run, /, *, cause: str, **deed: str | None) -> tuple[str, ...]:
+        """The run, whatever follows it, and whatever follows that; who waits for the run goes on."""
+        tree = self._following(run)
+        self._cancel(run, cause=cause, **deed)
+        for child in tree:
+            self._cancel(child, cause="cancel", by=deed.get("by"), run=child.parent)
+        self.tell_parent(run)
+        return tuple(sorted(child.id for child in tree))
+
+    def _following(self, run: Run) -> list[Run]:
+        own = [
+            child
+            for child in self.runs.values()
+            if child.parent == run.id and child.id in self.followers and child.status not in TERMINAL
+        ]
+        return [*own, *(below for child in own for below in self._following(child))]
+
+    def _cancel(self, run: Run, /, *, cause: str, **deed: str | None) -> None:
+        self.payloads[run.id].failure = None
+        run.available_at, run.worker, run.finished_at = None, None, self.now
+        run.is_held, run.unmet = False, 0
+        self.move(run, "cancelled", cause=cause, was=run.status, **deed)
+
+    # Once more
+
+    def retry_run(self, command: RetryRun) -> Started:
+        """A new run that begins with what the old one has done. No row leaves a terminal status."""
+        run = self.existing(command.run_id)
+        known = [other for other in self.runs.values() if other.retry_of == run.id]
+        if known:
+            return Started(known[0].id, is_repeat=True)
+        if run.status not in ("failed", "cancelled", "paused"):
+            raise Refused("wrong_state")
+        kept = self._kept(run, command.from_step)
+        new_id, begins_at = self.fresh_ids[0], run.created_at if run.starts_at is None else run.starts_at
+        if run.status == "paused":
+            self._cancel_tree(run, cause="retry", by=command.by, run=new_id)
+        self.runs[new_id] = Run(
+            id=new_id,
+            name=run.name,
+            version=run.version,
+            queue=run.queue,
+            priority=run.priority,
+            status="",
+            available_at=self.now,
+            created_at=self.now,
+            expires_at=None if run.expires_at is None else self.now + run.expires_at - begins_at,
+            retry_of=run.id,
+        )
+        old = self.payloads[run.id]
+        self.payloads[new_id] = replace(old, run_id=new_id, output=None, failure=None)
+        for step in kept:
+            copied = replace(step, run_id=new_id, attempt=1, token=0, failures=0, is_dropped=False)
+            self.steps[new_id, step.key, 1] = copied
+        self._copy_inbox(run, new_id, {step.key for step in kept})
+        if old.start_key is not None and self.keys[old.start_key].run_id == run.id:
+            self.keys[old.start_key].run_id = new_id
+        self.move(self.runs[new_id], "pending", cause="retry", was=None, by=command.by, run=run.id)
+        return Started(new_id, is_repeat=False)
+
+    def _kept(self, run: Run, from_step: str | None) -> list[Step]:
+        """What is done, up to the step from which everything is done again."""
+        done = [step for step in self.latest(run.id) if step.status == "completed"]
+        if from_step is None:
+            return done
+        chosen = [step for step in self.latest(run.id) if step.key == from_step]
+        if not chosen:
+            raise Refused("not_found")
+        place = chosen[0].order
+        return [step for step in done if place is None or (step.order or 0) < place]
+
+    def _copy_inbox(self, run: Run, new_id: str, kept: set[str]) -> None:
+        """What a step received that is done again comes again; a decision does not: it is asked for again."""
+        copies = self.inbox.setdefault(new_id, [])
+        for message in self.inbox.get(run.id, []):
+            is_kept = message.taken_by in kept
+            if message.kind == "event" or message.taken_by is None or is_kept:
+                taken_by = message.taken_by if is_kept else None
+                copies.append(replace(message, run_id=new_id, taken_by=taken_by))
+
+    # What is paused as a whole
+
+    def set_gate(self, command: SetGate) -> Gate:
+        """Closed by several, it names the first; the first to open it opens it for all."""
+        gate = self.gates.setdefault((command.kind, command.name), Gate(command.kind, command.name))
+        if gate.is_paused != command.is_paused:
+            deed = {"by": command.by, "note": command.note}
+            known = {name: value for name, value in deed.items() if value is not None}
+            words = ("open", "paused", "pause") if command.is_paused else ("paused", "open", "resume")
+            subject = f"{command.kind.value}/{command.name}"
+            data = msgspec.json.encode(known) if known else None
+            self.log.setdefault(subject, []).append(Entry(subject, *words, self.now, data))
+            self.gates[command.kind, command.name] = gate = Gate(
+                command.kind,
+                command.name,
+                command.is_paused,
+                command.by if command.is_paused else None,
+                command.note if command.is_paused else None,
+                self.now if command.is_paused else None,
+            )
+        return gate
+
+    def list_gates(self, namespace: str) -> tuple[Gate, ...]:
+        return tuple(gate for _, gate in sorted(self.gates.items()) if gate.is_paused)
+
+    def is_behind_a_gate(self, run: Run) -> bool:
+        stands_behind = {("queue", run.queue), ("workflow", run.name)}
+        return any(
+            gate.is_paused and (gate.kind == "namespace" or (gate.kind, gate.name) in stands_behind)
+            for gate in self.gates.values()
+        )

@@ -24,7 +24,8 @@ from windlass.testing.evidence import Snapshot, take_snapshot
 
 T = TypeVar("T")
 
-CLEAR = "; ".join(f"delete from windlass.{table}" for table in ("runs", "payloads", "steps", "keys", "log", "workers"))
+TABLES = ("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates")
+CLEAR = "; ".join(f"delete from windlass.{table}" for table in TABLES)
 
 # Who may still change something: whoever works on a statement, or has written in a transaction. A connection that was
 # just being made when its process died may still wait for the rest of a read, which never comes.

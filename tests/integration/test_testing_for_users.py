@@ -9,7 +9,7 @@ import asyncio
 import functools
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
@@ -106,8 +106,9 @@ async def causes(harness: Harness, handle: Handle[Any]) -> list[str]:
 async def test_what_the_program_declares_runs_here_and_its_database_is_not_touched(shop: Harness) -> None:
     started_at = shop.clock.now()
 
-    assert await shop.run(order, "7") == "shelf 7, charged 7 in EUR"
+    result = await shop.run(order, "7")
 
+    assert assert_type(result, str) == "shelf 7, charged 7 in EUR"
     assert shop.clock.now() - started_at == 2 * 86_400_000_000
 
 

@@ -24,7 +24,7 @@ from tests.architecture.source import ROOT
 PAGE = ROOT / "docs" / "tutorial" / "crash-tested-workflow.md"
 HOW_TO = ROOT / "docs" / "how-to" / "testing-your-workflows.md"
 FINISHED = ROOT / "examples" / "tutorial"
-PATIENCE = 30.0  # seconds for a command to say what it should
+PATIENCE = 120.0  # seconds for a command to say what it should
 LOOKING = ("windlass explain", "windlass show", "windlass runs")  # may be asked again until the answer is as shown
 INFO = re.compile(r"```(\w+) *([\w. -]*)\n")
 

@@ -22,6 +22,7 @@ T = TypeVar("T")
 SPANS = (0, SECOND, 2 * SECOND, VISIBLE_FOR, MINUTE)
 JUMPS = (-SECOND, -MINUTE, -2 * HOUR, SECOND, VISIBLE_FOR, 2 * HOUR)
 NEEDED = ("start", "claim", "advance")  # without these a story goes nowhere
+ANYWHERE = ("repeat", "jump", "crash")  # happen to everything alike
 MOODS = (0.0, 0.5, 1.0, 1.0, 3.0)
 # What a story is mostly about, if it is about anything: what takes several steps to come about is never met by chance.
 SUBJECTS = (
@@ -53,9 +54,10 @@ class Author:
         self._chance = Random(seed)
         makers = [kind for kind, _, _ in self._kinds(Scene(0, 0, 0, 0, 0, 0, 0, 0, True))]
         about = self._one_of(SUBJECTS) if about is None else about
-        beside = 0.3 if about else 1.0
-        self._mood = {kind: 1.0 if kind in NEEDED else beside * self._one_of(MOODS) for kind in makers}
-        self._mood |= {kind: 2.0 for kind in about}
+        self._mood = {kind: 1.0 if kind in NEEDED else self._one_of(MOODS) for kind in makers}
+        if about:
+            beside = {kind: 0.3 * mood for kind, mood in self._mood.items() if kind not in (*NEEDED, *ANYWHERE)}
+            self._mood |= beside | {kind: 2.0 for kind in about}
         self._awaited = self._chance.sample(tuple(AWAITED), 4)  # what this story's code waits for
 
     def next(self, context: Context) -> Any:

@@ -115,3 +115,19 @@ def test_a_wait_that_was_given_up_and_is_asked_for_again_wakes_the_run(stores: S
     ]
 
     tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60")
+def test_a_decision_on_a_run_whose_worker_died_leaves_it_in_order(stores: Stores) -> None:
+    """It still counts the death: the decision, which is noted behind it, is nobody's giving back."""
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Register(),
+        do.Crash(moment=Moment.BEFORE_BEGIN, during=do.Beat()),
+        do.Wait(awaits=("ok",)),
+        do.Probe(worker=2),
+        do.DecideOn(),
+    ]
+
+    tell(story, stores)

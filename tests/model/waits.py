@@ -50,7 +50,9 @@ class Waits(State):
     def _drop(self, run: Run, command: Suspend) -> None:
         """Given up with every try that was to come. What the code stands at is not given up, whatever it was before."""
         for step in self.steps.values():
-            if step.run_id == run.id and (step.status == "waiting" or (step.status == "failed" and step.due_at)):
+            if step.run_id == run.id and (
+                step.status == "waiting" or (step.status == "failed" and step.due_at is not None)
+            ):
                 asked = any(item.key == step.key for item in command.open)
                 step.is_dropped = step.key in command.dropped or (step.is_dropped and not asked)
 
@@ -229,5 +231,6 @@ class Waits(State):
             if step.status in ("waiting", "completed") and known.due_at is not None:
                 step.due_at = known.due_at
             step.kind, step.detail = known.kind, known.detail
+            step.is_dropped = known.is_dropped and step.status == "completed"  # a result says nothing about that
             step.awaits = step.awaits if known.awaits is None else known.awaits
         self.steps[place] = step

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from windlass.model.message import Message, MessageKind
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.step import Step, StepStatus
@@ -155,6 +156,7 @@ RUN, PAYLOAD, STEP, KEY = "runs_pkey", "payloads_pkey", "steps_pkey", "keys_pkey
 LOG, CLAIM, HOLDER, PARENT = "log_subject", "runs_claim", "runs_worker", "runs_parent"
 WORKERS, OPEN = "workers_pkey", "workers_open"
 RETRY, INBOX, MESSAGE = "runs_retry", "inbox_pkey", "inbox_id"
+UNREAD, AWAITS, GATES = "inbox_unread", "steps_awaits", "gates_pkey"
 
 # By which columns an index must be entered: by fewer, it would be a walk through the namespace.
 ENTERED_BY = {
@@ -170,6 +172,9 @@ ENTERED_BY = {
     RETRY: ("namespace", "retry_of"),
     INBOX: ("namespace", "run_id"),
     MESSAGE: ("namespace", "run_id"),
+    UNREAD: ("namespace", "run_id", "kind", "name"),
+    AWAITS: ("namespace", "run_id"),
+    GATES: ("namespace",),  # one for each queue and each workflow
     OPEN: ("namespace",),  # it holds nobody who has stopped
 }
 
@@ -205,6 +210,32 @@ def copying(tx: Tx) -> Awaitable[None]:
 
 def filling(tx: Tx) -> Awaitable[None]:
     return tx.retries.fill(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0], before=2)
+
+
+def sending(tx: Tx) -> Awaitable[bool]:
+    return tx.inbox.add(
+        NAMESPACE,
+        run_id=HELD[0].id,
+        kind=MessageKind.EVENT,
+        name="replied",
+        id="m1",
+        payload=b"1",
+        payload_hash=b"1",
+    )
+
+
+def received() -> Message:
+    return Message(
+        namespace=NAMESPACE,
+        run_id=HELD[0].id,
+        seq=1,
+        kind=MessageKind.EVENT,
+        name="replied",
+        id="m1",
+        payload=b"1",
+        payload_hash=b"1",
+        sent_at=Instant(1),
+    )
 
 
 class Hot(NamedTuple):
@@ -266,6 +297,26 @@ HOT = {
     "copy_steps": hot(filling, STEP, INBOX, MESSAGE),
     "copy_messages": hot(filling, STEP, INBOX, MESSAGE),
     "move_key": hot(lambda tx: tx.retries.move_key(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0]), KEY, PAYLOAD),
+    "lock_runs": hot(lambda tx: tx.runs.lock_all(NAMESPACE, ids=[run.id for run in HELD]), RUN),
+    "standings_of_runs": hot(
+        lambda tx: tx.runs.standings(NAMESPACE, ids=[run.id for run in HELD]), RUN, AWAITS, UNREAD, INBOX, MESSAGE
+    ),
+    "children_of_run": hot(lambda tx: tx.runs.children(NAMESPACE, parent=HELD[0].id), PARENT),
+    "awaited_children": hot(
+        lambda tx: tx.steps.awaited(NAMESPACE, run_id=HELD[0].id, children=FINISHED), AWAITS, STEP
+    ),
+    "awaiting_event": hot(lambda tx: tx.steps.awaits_event(NAMESPACE, run_id=HELD[0].id, event="x"), AWAITS, STEP),
+    "drop_waits": hot(lambda tx: tx.steps.drop(NAMESPACE, run_id=HELD[0].id, keys=["b", "c"]), STEP),
+    "send_message": hot(sending, INBOX, MESSAGE),
+    "message_by_id": hot(lambda tx: tx.inbox.find(NAMESPACE, run_id=HELD[0].id, id="m1"), MESSAGE),
+    "last_message": hot(lambda tx: tx.inbox.count(NAMESPACE, run_id=HELD[0].id), INBOX),
+    "unread_messages": hot(
+        lambda tx: tx.inbox.unread(NAMESPACE, run_id=HELD[0].id, kind=MessageKind.EVENT, name="x", limit=2), UNREAD
+    ),
+    "take_message": hot(lambda tx: tx.inbox.take(received(), by="b"), INBOX, UNREAD),
+    "messages_of_run": hot(lambda tx: tx.inbox.of_run(NAMESPACE, run_id=HELD[0].id), INBOX),
+    "share_gates": hot(lambda tx: tx.gates.share(NAMESPACE), GATES),
+    "closed_gates": hot(lambda tx: tx.gates.closed(NAMESPACE), GATES),
     "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)])),
     "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
@@ -280,6 +331,9 @@ HOT = {
 
 # Query: why it needs no guard.
 COLD = {
+    "enter_gates": "writes one row by its primary key, when a worker comes",
+    "set_gate": "writes one row by its primary key, for a person",
+    "load_gate": "reads one row by its primary key, for a person",
     "open_workers": "reads a number for each worker that has not stopped, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
 }

@@ -15,6 +15,7 @@ import pytest
 from tests.plans.given import (
     COLD,
     ENTERED_BY,
+    GATES,
     HOT,
     INBOX,
     KEY,
@@ -53,7 +54,10 @@ PRIMARY_KEYS = {
     "keys": KEY,
     "s": STEP,
     "m": STEP,
+    "steps": STEP,
     "b": INBOX,
+    "inbox": INBOX,
+    "g": GATES,
     "sqlite_autoindex_runs_1": RUN,
     "sqlite_autoindex_workers_1": WORKERS,
 }
@@ -63,7 +67,7 @@ SEARCH = re.compile(
 # What may be read from one end to the other: the lanes, which are few, and lists that the caller gave. A rowid was
 # found in the claim index.
 SHORT = re.compile(
-    r"SCAN [ls]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$|SEARCH r USING INTEGER PRIMARY KEY \(rowid=\?\)$"
+    r"SCAN CONSTANT ROW$|SCAN [ls]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$|SEARCH r USING INTEGER PRIMARY KEY \(rowid=\?\)$"
 )
 LANE = "namespace=? AND queue=? AND name=? AND version=?"
 

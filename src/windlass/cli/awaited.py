@@ -94,22 +94,29 @@ def _content(message: Message, *, width: int, glyphs: Glyphs) -> str:
     return cut(escape(f"{decision.outcome}{by}{note}"), width, glyphs=glyphs)
 
 
-def deed(entry: LogEntry) -> str:
-    """Why the status changed, and who did it if somebody did."""
+def deed(entry: LogEntry, *, width: int) -> tuple[str, str]:
+    """Why the status changed, and who did it if somebody did; what does not fit into the width comes second."""
     done = Deed.from_log(entry.data)
-    text = entry.cause
+    parts = [entry.cause]
     if done.by is not None:
-        text += f" by {done.by}"
+        parts.append(f" by {done.by}")
     if done.step is not None or done.run is not None:
-        text += f" ({done.step or done.run})"
-    return escape(f"{text}: {done.note}" if done.note is not None else text)
+        parts.append(f" ({done.step or done.run})")
+    if done.note is not None:
+        parts.append(f": {done.note}")
+    parts = [escape(part) for part in parts]
+    fits = len(parts)
+    while fits > 1 and cell_len("".join(parts[:fits])) > width:
+        fits -= 1
+    return "".join(parts[:fits]), "".join(parts[fits:]).removeprefix(": ").strip()
 
 
-def cancelled(entry: LogEntry) -> str:
-    """The last entry of a cancelled run, as a title."""
+def cancelled(entry: LogEntry) -> tuple[str, list[str]]:
+    """The last entry of a cancelled run: a title, and what is to be said below it."""
     done = Deed.from_log(entry.data)
-    by = f" by {escape(done.by)}" if done.by is not None else ""
-    if done.run is None:
-        return f"Cancelled{by}"
-    how = "to be tried again as" if entry.cause == RETRIED_BY else "with its parent"
-    return f"Cancelled{by}, {how} {done.run}"
+    said = []
+    if done.run is not None:
+        said.append(f"{'to be tried again as' if entry.cause == RETRIED_BY else 'with its parent'} {done.run}")
+    if done.note is not None:
+        said.append(escape(done.note))
+    return "Cancelled" + (f" by {escape(done.by)}" if done.by is not None else ""), said

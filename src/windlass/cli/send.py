@@ -75,6 +75,8 @@ def send(
 
 def _told_apart(words: Sequence[str], *, key: str | None) -> tuple[str | None, str, Value]:
     """Which word is what: with --key there is no RUN in front."""
+    if key is not None and lookup.PREFIX.fullmatch(words[0]):  # it would be taken for the event
+        lookup.check_one_given(words[0], key=key)
     needed = 1 if key is not None else 2
     if not needed <= len(words) <= needed + 1:
         text = "EVENT [PAYLOAD] behind --key KEY" if key is not None else "RUN EVENT [PAYLOAD], or --key KEY for RUN"

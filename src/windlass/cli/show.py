@@ -19,12 +19,12 @@ from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, st
 from windlass.cli.waits import in_brief, in_short, summary
 from windlass.model.duration import between, describe, from_instant, moment
 from windlass.model.message import Message
-from windlass.model.run import Deed, LogEntry, Run, RunStatus, RunView
+from windlass.model.run import LogEntry, Run, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 
 MAX_RESULTS, MAX_LOG, MAX_FAILURES, MAX_NOTE = 12, 10, 6, 3
-SHORTEST_CAUSE = 30
+NOTE_INDENT = 16
 DIM = "bright_black"
 
 
@@ -187,9 +187,10 @@ def _outcome(story: Story, *, width: int, is_full: bool) -> Iterator[Text]:
         for line in payloads.lines(view.output, width=width - 2, is_full=is_full):
             yield Text(f"  {line}")
     elif view.run.status is RunStatus.CANCELLED and story.log:
-        yield from _title(awaited.cancelled(story.log[-1]))
-        if note := Deed.from_log(story.log[-1].data).note:
-            yield from _wrapped(escape(note), width=width, style="")
+        title, said = awaited.cancelled(story.log[-1])
+        yield from _title(title)
+        for text in said:
+            yield from _wrapped(text, width=width, style="")
     elif view.failure is not None and view.run.status is not RunStatus.PAUSED:
         failure = view.failure
         yield from _title(
@@ -261,10 +262,11 @@ def _log(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator
         previous = entry.at
         change = f"{entry.from_status or 'new'} {glyphs.arrow} {entry.to_status}"
         begin = f"  {at}  {passed:>12}  {escape(change):21}  "
-        first, *rest = wrapped(awaited.deed(entry), width=max(width - len(begin), SHORTEST_CAUSE))
-        yield Text(begin + first, style=DIM)
-        for line in rest if is_full else rest[:MAX_NOTE]:
-            yield Text(" " * len(begin) + line, style=DIM)
+        head, rest = awaited.deed(entry, width=width - len(begin))
+        yield Text(begin + (head if is_full else cut(head, width - len(begin), glyphs=glyphs)), style=DIM)
+        lines = wrapped(rest, width=width - NOTE_INDENT) if rest else []
+        for line in lines if is_full else lines[:MAX_NOTE]:
+            yield Text(" " * NOTE_INDENT + line, style=DIM)
 
 
 def _title(text: str) -> Iterator[Text]:

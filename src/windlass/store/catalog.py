@@ -30,7 +30,7 @@ STEP = (
     "s.namespace, s.run_id, s.step_key, s.attempt, s.kind, s.status, s.step_order, s.token, s.failures, s.input_hash, "
     "s.output, s.failure, s.due_at, s.started_at, s.finished_at, s.awaits, s.detail, s.dropped"
 )
-MESSAGE = "m.namespace, m.run_id, m.seq, m.kind, m.name, m.id, m.payload, m.payload_hash, m.sent_at, m.taken_by"
+MESSAGE = "b.namespace, b.run_id, b.seq, b.kind, b.name, b.id, b.payload, b.payload_hash, b.sent_at, b.taken_by"
 GATE = "g.namespace, g.kind, g.name, g.is_paused, g.paused_by, g.note, g.paused_at"
 COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE}
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.

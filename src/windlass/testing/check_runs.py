@@ -48,9 +48,10 @@ def terminal_is_absorbing(evidence: Evidence) -> list[str]:
         for run in before.runs.values():
             if run.status.is_terminal and _ending(run.id, before) != _ending(run.id, after):
                 found.append(f"{run.id}: it had ended, and its end changed")
-    for entry in evidence.last.log:
-        if entry.from_status is not None and RunStatus(entry.from_status).is_terminal:
-            found.append(f"{entry.subject_id}: left {entry.from_status} for {entry.to_status}")
+    for run_id, entries in evidence.last.histories.items():
+        for entry in entries:
+            if entry.from_status is not None and RunStatus(entry.from_status).is_terminal:
+                found.append(f"{run_id}: left {entry.from_status} for {entry.to_status}")
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.testing import check_claims, check_runs, check_steps
+from windlass.testing import check_claims, check_control, check_runs, check_steps, check_waits
 from windlass.testing.evidence import Evidence, Snapshot
 
 
@@ -39,6 +39,8 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-10": check_runs.statuses_form_a_path,
     "I-11": check_runs.inputs_never_change,
     "I-12": check_runs.acknowledged_runs_survive,
+    "I-13": check_control.cancelled_once_and_nothing_after,
+    "I-14": check_waits.children_are_created_once_and_awaited,
     "I-15": check_runs.attempts_are_counted,
     "I-16": check_steps.retries_keep_to_their_policy,
     "I-17": check_claims.tokens_only_grow,
@@ -47,7 +49,11 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-20": check_claims.only_the_holder_renews,
     "I-21": check_claims.claims_end_by_the_stores_clock,
     "I-23": check_claims.claims_go_by_priority,
+    "I-24": check_control.nothing_is_claimed_behind_a_closed_gate,
     "I-25": check_claims.graceful_stops_leave_nothing_behind,
+    "I-56": check_control.retries_create_one_run,
+    "I-57": check_control.deeds_are_done_once,
+    "events": check_waits.events_are_received_once,
     "I-65": database_is_sound,
 }
 
@@ -86,6 +92,10 @@ def normalised(snapshot: Snapshot) -> dict[str, Any]:
             found[f"{names.get(run_id, run_id)} log {place}"] = _plain(entry, names) | {"seq": place}
     for key in snapshot.keys:
         found[f"key {key.key}"] = _plain(key, names)
+    for message in snapshot.messages:
+        found[f"{names.get(message.run_id, message.run_id)} message {message.seq}"] = _plain(message, names)
+    for gate in snapshot.gates:
+        found[f"gate {gate.kind} {gate.name}"] = _plain(gate, names)
     for worker_row in snapshot.workers:
         found[names[worker_row.id]] = _plain(worker_row, names) | {"host": "", "pid": 0, "lock": ""}
     return found

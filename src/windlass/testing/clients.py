@@ -64,7 +64,7 @@ class Client:
         async def retry() -> str:
             return (await handle.retry(by=by, from_step=from_step)).id
 
-        answer = await self._ask("retry", handle.id, retry, who=by, value=from_step)
+        answer = await self._ask("retry", handle.id, retry, key=by, who=by, value=from_step)
         return None if answer is None else self._app.handle(answer)
 
     async def pause(self, handle: Handle[Any], *, by: str) -> None:

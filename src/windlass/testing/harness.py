@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ from windlass.app import App
 from windlass.assembly import Opened
 from windlass.client.client import Client
 from windlass.client.handle import Handle
+from windlass.define.context import Context
 from windlass.engine.death import _bury
 from windlass.errors import NotAllowed, WindlassError
 from windlass.model.duration import describe, to_duration
@@ -43,6 +44,10 @@ from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 
 if TYPE_CHECKING:
     from windlass.testing.crash_everywhere import CrashReport, Script
+
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
+Workflow = Callable[[Context, *Ts], Coroutine[Any, Any, R]]
 
 MEMORY = "sqlite:///:memory:"
 PATIENCE = 20.0  # real seconds before a test that makes no progress is called stuck
@@ -156,16 +161,18 @@ class Harness:
         """The open engine, for tests that look behind the door."""
         return self.app._opening.opened()
 
-    async def start(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Handle[Any]:
+    async def start(self, fn: Workflow[*Ts, R], /, *args: *Ts, **options: Any) -> Handle[R]:
+        """Store a run, as `app.start`. `idle` waits until it has gone as far as it can."""
         await self._open()
         return await self.app.start(fn, *args, **options)
 
-    async def run(self, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    async def run(self, fn: Workflow[*Ts, R], /, *args: *Ts, **options: Any) -> R:
         """Start a run and take it to its end, skipping every sleep and back-off. Raises what `result` raises.
 
         Stuck: it waits for something that only the test can give; use `start` then, and `until`.
         """
-        return await self._finish(await self.start(fn, *args, **options))
+        result: R = await self._finish(await self.start(fn, *args, **options))
+        return result
 
     async def advance(self, duration: str | int | timedelta) -> None:
         """Let time pass and everything that became due happen."""
@@ -225,8 +232,9 @@ class Harness:
 
     async def crash_everywhere(
         self,
-        fn: Callable[..., Any],
-        *args: Any,
+        fn: Workflow[*Ts, R],
+        /,
+        *args: *Ts,
         script: Script | None = None,
         check: Script | None = None,
         **options: Any,

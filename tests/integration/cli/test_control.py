@@ -50,7 +50,7 @@ def test_a_run_is_cancelled_with_its_children_and_both_say_by_whom(either: Scene
     assert [parent["log"][-1][name] for name in ("by", "note", "run")] == ["ann", "customer left", None]
     assert [child["log"][-1][name] for name in ("by", "run")] == ["ann", run_id]
     assert "\nCancelled by ann\n  customer left\n" in either.shown("show", run_id)
-    assert f"\nCancelled by ann, with its parent {run_id}\n" in either.shown("show", child_id)
+    assert f"\nCancelled by ann\n  with its parent {run_id}\n" in either.shown("show", child_id)
 
 
 def test_a_run_without_children_is_cancelled_alone(scene: Scene) -> None:
@@ -135,7 +135,7 @@ def test_a_paused_run_is_cancelled_for_its_retry(scene: Scene) -> None:
 
     new_id = scene.shown("retry", run_id, "--by", "ann").strip()
 
-    assert f"\nCancelled by ann, to be tried again as {new_id}\n" in scene.shown("show", run_id)
+    assert f"\nCancelled by ann\n  to be tried again as {new_id}\n" in scene.shown("show", run_id)
     scene.play(going_on)
     assert scene.json("show", new_id)["status"] == "waiting"
 

@@ -153,6 +153,7 @@ def test_an_event_for_a_run_that_is_over_is_refused(scene: Scene) -> None:
         ["run_0", "paid", "1", "2"],
         ["--key", "sale-7"],
         ["--key", "sale-7", "paid", "1", "2"],
+        ["--key", "sale-7", "run_0", "paid"],
         ["run 0", "paid"],
         ["run_0", ""],
         ["run_0", "a b"],

@@ -384,9 +384,22 @@ def test_a_run_that_waits_says_for_what_and_what_a_person_has_to_know(scene: Sce
     (child,) = [step["awaits"] for step in parent["steps"] if step["kind"] == "child"]
     shown = scene.shown("show", run_id)
     assert f"\nWaits for\n  child {child} · step pack · for 0 s\n" in shown
-    assert "approve by ann (approval): paid in full, and the shelf is not empty any more" in " ".join(shown.split())
+    assert "approve by ann (approval) paid in full, and the shelf is not empty any more" in " ".join(shown.split())
     assert f"child of {run_id} (step pack)" in scene.shown("show", child)
     assert (scene.json("show", child)["parent"], parent["parent"]) == (run_id, None)
+
+
+def test_who_did_what_is_told_whole_and_within_the_width(scene: Scene) -> None:
+    run_id = scene.play(a_sale)
+    scene.shown("pause", run_id, "--by", "a person with quite a long name", "--note", "a reason " * 20)
+    new_id = scene.shown("retry", run_id, "--by", "ann").strip()
+
+    for columns in (60, 80):
+        old, new = (scene.shown("show", id, COLUMNS=str(columns)) for id in (run_id, new_id))
+        assert max(map(len, (old + new).splitlines())) <= columns
+        assert f"retry by ann ({new_id})" in " ".join(old.split())
+        assert f"retry by ann ({run_id})" in " ".join(new.split())
+        assert "pause by a person with quite a long name: a reason a reason" in " ".join(old.split())
 
 
 def test_a_run_with_a_time_out_says_when(scene: Scene) -> None:

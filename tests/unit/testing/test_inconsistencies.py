@@ -76,12 +76,38 @@ BROKEN: dict[str, str] = {
     "a sleep has no end": "update steps set due_at = null where status = 'waiting'",
     "a step counts failures it cannot have": "update steps set failures = 1 where step_key = 'pack'",
     "two results of a run have one place": "update steps set step_order = 0 where step_order is not null",
+    "a run that nobody executes is held for a person": f"update runs set held = 1 where {OPEN}",
+    "a run that does not wait counts children": f"update runs set unmet = 1 where {OPEN}",
+    "a waiting run waits for nothing": f"update runs set status = 'waiting' where {OPEN}",
+    "a run waits for a message that is here": "update inbox set taken_by = null, name = 'news'",
+    "a run waits for a child that is over": "update runs set status = 'failed' where parent is not null",
+    "a run counts other children than it waits for": "update runs set unmet = 7 where unmet > 0",
+    "a child has no parent": "update runs set parent = 'run_unknown' where parent is not null",
+    "a message was received by no step": "update inbox set taken_by = 'nobody'",
+    "a step received two messages": "update inbox set taken_by = 'receive/greeting'",
+    "a run that nobody executes is held for a person": f"update runs set held = 1 where {OPEN}",
+    "a run that does not wait counts children": f"update runs set unmet = 1 where {OPEN}",
+    "a waiting run waits for nothing": "update steps set dropped = 1 where kind = 'event' and status = 'waiting'",
+    "a run waits for a message that is here": (
+        "insert into inbox (namespace, run_id, seq, kind, name, id, payload, payload_hash, sent_at)"
+        " select namespace, run_id, 9, 'event', 'news', 'm9', payload, payload_hash, 1 from inbox where seq = 1"
+    ),
+    "a run waits for a child that is over": (
+        "update runs set status = 'failed', finished_at = 1 where name = 'listen'"
+    ),
+    "a run counts other children than it waits for": "update runs set unmet = 1 where name = 'gather'",
+    "a child has no parent": "update runs set parent = 'run_?' where name = 'listen'",
+    "a message was received by no step": "update inbox set taken_by = 'receive/unheard'",
+    "a step received two messages": (
+        "insert into inbox (namespace, run_id, seq, kind, name, id, payload, payload_hash, sent_at, taken_by)"
+        " select namespace, run_id, 8, kind, name, 'm8', payload, payload_hash, 1, taken_by from inbox where seq = 1"
+    ),
     "a start key belongs to a run that was started otherwise": "update keys set name = 'other'",
 }
 
 
 async def tell(url: str) -> Snapshot:
-    """A run that has ended, with a retried step and a start key; and one that sleeps."""
+    """A run that has ended, with a retried step and a start key; one that sleeps; and a family that waits for news."""
     async with Harness(url) as harness:
 
         async def pack(item: str) -> str:
@@ -103,8 +129,28 @@ async def tell(url: str) -> Snapshot:
             await ctx.step(pack, item)
             await ctx.sleep("1d")
 
+        greeting, news = harness.app.event("greeting", str), harness.app.event("news", str)
+
+        @harness.app.workflow(name="listen")
+        async def listen(ctx: windlass.Context, number: int) -> str:
+            return await ctx.receive(news)
+
+        @harness.app.workflow(name="gather")
+        async def gather(ctx: windlass.Context) -> list[str]:
+            return await ctx.map(listen, [1, 2])
+
+        @harness.app.workflow(name="chat")
+        async def chat(ctx: windlass.Context) -> str:
+            await ctx.receive(greeting)
+            await ctx.receive(greeting)
+            return await ctx.receive(news)
+
         await harness.start(ship, "book", key="book-1")
         await harness.start(rest, "lamp")
+        await harness.start(gather)
+        talk = await harness.start(chat)
+        await talk.send(greeting, "hello")
+        await talk.send(greeting, "hello again")
         await harness.idle()
         await harness.advance("2s")
         store = harness.opened.engine.parts.store

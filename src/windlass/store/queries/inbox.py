@@ -59,7 +59,13 @@ class InboxQueries:
     async def take(self, message: Message, *, by: str) -> None:
         """Give a message to the step that receives it."""
         await self._connection.run(
-            "take_message", namespace=message.namespace, run_id=message.run_id, seq=message.seq, taken_by=by
+            "take_message",
+            namespace=message.namespace,
+            run_id=message.run_id,
+            seq=message.seq,
+            kind=message.kind,
+            name=message.name,
+            taken_by=by,
         )
 
     async def of_run(self, namespace: str, *, run_id: RunId) -> list[Message]:

@@ -127,10 +127,10 @@ select r.id, r.status, r.token, r.held,
        exists (select 1 from steps s
                 where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.awaits is not null
                   and s.dropped = 0
-                  and (exists (select 1 from inbox m
-                                where m.namespace = s.namespace and m.run_id = s.run_id and m.kind = s.kind
-                                  and m.name = case when s.kind = 'event' then s.awaits else s.step_key end
-                                  and m.taken_by is null)
+                  and (exists (select 1 from inbox b
+                                where b.namespace = s.namespace and b.run_id = s.run_id and b.kind = s.kind
+                                  and b.name = case when s.kind = 'event' then s.awaits else s.step_key end
+                                  and b.taken_by is null)
                        or (s.kind = 'child'
                            and exists (select 1 from runs c
                                         where c.namespace = s.namespace and c.id = s.awaits

@@ -139,3 +139,20 @@ noted as (
     select h.namespace, 'run', h.run_id, 'running', h.status, 'finish', h.at from held h
 )
 select namespace, run_id, token, at from held;
+
+-- name: standings_of_runs
+-- Differs: scalar subselects instead of `exists`, which would be planned as a hash of the whole namespace.
+select r.id, r.status, r.token, r.held, x.is_here is not null
+  from {rows:runs.id:ids}
+  left join lateral (
+       select true as is_here from steps s
+        where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.awaits is not null
+          and s.dropped = 0
+          and case when s.kind = 'child'
+                   then (select c.finished_at is not null from runs c
+                          where c.namespace = s.namespace and c.id = s.awaits offset 0)
+                   else (select true from inbox b
+                          where b.namespace = s.namespace and b.run_id = s.run_id and b.kind = s.kind
+                            and b.name = case when s.kind = 'event' then s.awaits else s.step_key end
+                            and b.taken_by is null limit 1) end
+        limit 1) x on true;

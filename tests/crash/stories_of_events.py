@@ -56,7 +56,7 @@ def declare_events(life: Life) -> None:
         first = noted(life, ctx, "first", f"{name} {value}")
         name, value = await ctx.race(said=ctx.receive(remark), late=ctx.sleep("5s"))
         second = noted(life, ctx, "second", f"{name} {value}")
-        await slept(life, ctx, "sleep", "1s")  # so that both are replayed
+        await slept(life, ctx, "sleep#3", "1s")  # so that both are replayed
         return [first, second]
 
     life.memory.update(paid=paid, parcel=parcel, both=both, patient=patient, shipping=shipping, race=race)

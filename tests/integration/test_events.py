@@ -85,6 +85,7 @@ async def test_events_of_another_name_stay_where_they_are(harness: Harness) -> N
     ]
 
 
+@pytest.mark.spec("security:44", "invariants:I-57")
 async def test_the_same_id_is_the_same_event(harness: Harness) -> None:
     replied = harness.app.event("replied", str)
 

@@ -132,6 +132,16 @@ async def test_a_step_that_asks_the_app_asks_the_harness(shop: Harness) -> None:
     assert [await app.handle(first).status(), await app.handle(second).status()] == ["sleeping", "sleeping"]
 
 
+async def test_a_program_that_opens_and_closes_its_app_leaves_the_harness_open(shop: Harness) -> None:
+    async with app, app.worker():  # as the lifespan of a web program does
+        handle = await app.start(order, "7")
+        await shop.idle()
+
+    await shop.advance("2d")
+
+    assert await handle.result() == "shelf 7, charged 7 in EUR"
+
+
 async def order_with_await(id: str) -> str:
     return (await app.start(order, id)).id
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from tests.model.operations import Advance, Crash
 from windlass.testing.faults import Moment
 
 MOST_TRIES = 600  # each tells a whole story
+SHORT = 12  # operations: few enough to try all pairs
 
 
 class Difference(AssertionError):
@@ -54,6 +55,9 @@ def _simpler(story: list[Any]) -> Iterator[list[Any]]:
     for place, operation in enumerate(story):
         for plainer in _plainer(operation):
             yield [*story[:place], plainer, *story[place + 1 :]]
+    if len(story) <= SHORT:  # two that need each other, such as a run and what is done with it
+        for first, second in combinations(range(len(story)), 2):
+            yield [operation for place, operation in enumerate(story) if place not in (first, second)]
 
 
 def _plainer(operation: Any) -> Iterator[Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from windlass.engine.parts import Parts
 from windlass.engine.release import given_back, lock_claimed, save_run
 from windlass.engine.settle import settle_waits
@@ -73,6 +75,8 @@ async def _decide(tx: Tx, run: Run, command: Suspend, *, now: Instant) -> tuple[
     orders = {item.key: item.order for item in command.open}
     found = await tx.steps.open_waits(run.namespace, run_id=run.id)
     waits = [step for step in found if step.key in orders or not (step.is_dropped or step.key in command.dropped)]
+    # A branch that was given up, and is asked for again after all, counts again.
+    await tx.steps.settle([replace(step, is_dropped=False) for step in waits if step.is_dropped])
     over = await settle_waits(tx, run, waits, orders=orders, now=now) if orders else []
     missing = orders.keys() - {step.key for step in waits}
     if missing:  # decided before, and the answer was lost

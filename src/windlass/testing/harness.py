@@ -26,6 +26,7 @@ from windlass.app import App
 from windlass.assembly import Opened
 from windlass.client.client import Client
 from windlass.client.handle import Handle
+from windlass.client.opening import Opening
 from windlass.define.context import Context
 from windlass.engine.death import _bury
 from windlass.errors import NotAllowed, WindlassError
@@ -276,8 +277,15 @@ class Harness:
         opened.ids = Ids(self.clock, seeded_rng(f"{self._seed}: workers"))
         self.app._sync._portal._loop = asyncio.get_running_loop()  # asked from a step's thread, it leads to this loop
         if self._theirs is not None:
-            self._borrowed = {name: getattr(self._theirs, name) for name in ("_client", "_opening", "_sync")}
-            vars(self._theirs).update({name: getattr(self.app, name) for name in self._borrowed})
+            lent = {
+                "_client": self.app._client,
+                "_sync": self.app._sync,
+                "_clock": self.clock,
+                "_opening": Opening(self.app._opening.get, _leave_open),  # closed by the program, it stays open here
+                "_closing": None,
+            }
+            self._borrowed = {name: getattr(self._theirs, name) for name in lent}
+            vars(self._theirs).update(lent)
         if self._has_worker:
             await self._hire()
 
@@ -381,3 +389,7 @@ class Harness:
 
         running, due_at, now = await self.opened.engine.parts.store.read("next_due", look)
         return running, None if due_at is None else max(0, due_at - now)
+
+
+async def _leave_open(_: Opened) -> None:
+    """The harness closes what it has lent."""

@@ -34,6 +34,7 @@ from windlass.worker.worker import Worker
 PATIENCE = 20.0  # real seconds before a story that makes no progress is called stuck
 LOOK_EVERY = 0.0003
 QUIET_TURNS = 3
+LONGEST_PAUSE = 0.05  # real seconds; timers for longer are there for what goes wrong
 GHOST = "ghost"  # who writes when the test does it by hand
 ROUNDS = 500  # of letting time pass, before a story that does not end is called stuck
 
@@ -168,7 +169,7 @@ class Life:
         ready: Any = getattr(loop, "_ready")  # noqa: B009 - what the loop is about to run; it has no public name
         deadline, quiet = loop.time() + PATIENCE, 0
         while quiet < QUIET_TURNS:
-            is_waiting = self._traffic.in_flight > 0 or self._has_threads()
+            is_waiting = self._traffic.in_flight > 0 or self._has_threads() or _has_pauses(loop)
             await asyncio.sleep(LOOK_EVERY if is_waiting else 0)
             quiet = 0 if ready or is_waiting else quiet + 1
             if loop.time() > deadline:
@@ -229,6 +230,12 @@ class Life:
     async def _employ(self, leave: asyncio.Event, slots: int) -> None:
         async with self.app.worker(slots=slots):
             await leave.wait()
+
+
+def _has_pauses(loop: asyncio.AbstractEventLoop) -> bool:
+    """Is somebody about to go on by the real clock, as a claim is that found what was due in other hands?"""
+    timers: Any = getattr(loop, "_scheduled")  # noqa: B009 - like _ready
+    return any(not timer.cancelled() and timer.when() < loop.time() + LONGEST_PAUSE for timer in timers)
 
 
 Drive = Callable[[Life], Coroutine[Any, Any, None]]

@@ -85,23 +85,6 @@ BROKEN: dict[str, str] = {
     "a child has no parent": "update runs set parent = 'run_unknown' where parent is not null",
     "a message was received by no step": "update inbox set taken_by = 'nobody'",
     "a step received two messages": "update inbox set taken_by = 'receive/greeting'",
-    "a run that nobody executes is held for a person": f"update runs set held = 1 where {OPEN}",
-    "a run that does not wait counts children": f"update runs set unmet = 1 where {OPEN}",
-    "a waiting run waits for nothing": "update steps set dropped = 1 where kind = 'event' and status = 'waiting'",
-    "a run waits for a message that is here": (
-        "insert into inbox (namespace, run_id, seq, kind, name, id, payload, payload_hash, sent_at)"
-        " select namespace, run_id, 9, 'event', 'news', 'm9', payload, payload_hash, 1 from inbox where seq = 1"
-    ),
-    "a run waits for a child that is over": (
-        "update runs set status = 'failed', finished_at = 1 where name = 'listen'"
-    ),
-    "a run counts other children than it waits for": "update runs set unmet = 1 where name = 'gather'",
-    "a child has no parent": "update runs set parent = 'run_?' where name = 'listen'",
-    "a message was received by no step": "update inbox set taken_by = 'receive/unheard'",
-    "a step received two messages": (
-        "insert into inbox (namespace, run_id, seq, kind, name, id, payload, payload_hash, sent_at, taken_by)"
-        " select namespace, run_id, 8, kind, name, 'm8', payload, payload_hash, 1, taken_by from inbox where seq = 1"
-    ),
     "a start key belongs to a run that was started otherwise": "update keys set name = 'other'",
 }
 

@@ -131,7 +131,9 @@ async def test_of_several_approvals_one_must_be_named(harness: Harness) -> None:
 
     handle = await harness.start(shipping)
     await harness.until(handle, "waiting")
-    with pytest.raises(InvalidInput, match=r"waits for 2 approvals. Say which one with step=: 'approval', 'approval#2'"):
+    with pytest.raises(
+        InvalidInput, match=r"waits for 2 approvals. Say which one with step=: 'approval', 'approval#2'"
+    ):
         await handle.approve()
     with pytest.raises(NotFound, match=r"Approval 'approval#3' does not exist. Did you mean"):
         await handle.approve(step="approval#3")

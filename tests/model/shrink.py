@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 from tests.model.operations import Advance, Crash
@@ -25,39 +25,72 @@ class Difference(AssertionError):
 
 def shortest(found: Difference, tell: Callable[[Sequence[Any]], None]) -> Difference:
     """Take away what is not needed, simplify what is, and begin again until nothing helps."""
-    left = MOST_TRIES
-    while left:
-        for story in _simpler(found.story):
-            left -= 1
-            try:
-                tell(story)
-            except Difference as smaller:
-                found = smaller
-                break
-            if not left:
-                break
-        else:
-            return found
-    return found
+    shrinking = Shrinking(found, tell)
+    before: list[Any] = []
+    while shrinking.left and shrinking.story != before:
+        before = shrinking.story
+        shrinking.remove_parts()
+        shrinking.join_pauses()
+        shrinking.make_plainer()
+        shrinking.remove_pairs()
+    return shrinking.found
 
 
-def _simpler(story: list[Any]) -> Iterator[list[Any]]:
-    """Stories that say less: without a part of it, large parts first, then with two pauses in one, or plainer."""
-    size = len(story) // 2
-    while size:
-        for start in reversed(range(0, len(story), size)):
-            yield story[:start] + story[start + size :]
-        size //= 2
-    pauses = [place for place, operation in enumerate(story) if isinstance(operation, Advance)]
-    for place, after in pairwise(pauses):
-        whole = Advance(span=story[place].span + story[after].span)
-        yield [*story[:place], whole, *story[place + 1 : after], *story[after + 1 :]]
-    for place, operation in enumerate(story):
-        for plainer in _plainer(operation):
-            yield [*story[:place], plainer, *story[place + 1 :]]
-    if len(story) <= SHORT:  # two that need each other, such as a run and what is done with it
-        for first, second in combinations(range(len(story)), 2):
-            yield [operation for place, operation in enumerate(story) if place not in (first, second)]
+class Shrinking:
+    """A difference on its way to the shortest story that shows one."""
+
+    def __init__(self, found: Difference, tell: Callable[[Sequence[Any]], None]) -> None:
+        self.found, self.left = found, MOST_TRIES
+        self._tell = tell
+
+    @property
+    def story(self) -> list[Any]:
+        return self.found.story
+
+    def remove_parts(self) -> None:
+        """Large ones first, the last first."""
+        size = len(self.story) // 2
+        while size:
+            start = len(self.story)
+            while start > 0:
+                start = max(0, min(start, len(self.story)) - size)
+                self._differs([*self.story[:start], *self.story[start + size :]])
+            size //= 2
+
+    def join_pauses(self) -> None:
+        for number in reversed(range(len(self.story))):
+            pauses = [place for place, item in enumerate(self.story) if isinstance(item, Advance) and place >= number]
+            if len(pauses) > 1 and pauses[0] == number:
+                whole = Advance(span=self.story[number].span + self.story[pauses[1]].span)
+                rest = [item for place, item in enumerate(self.story) if place > number and place != pauses[1]]
+                self._differs([*self.story[:number], whole, *rest])
+
+    def make_plainer(self) -> None:
+        place = 0
+        while place < len(self.story):
+            story = self.story
+            is_plainer = any(
+                self._differs([*story[:place], plainer, *story[place + 1 :]]) for plainer in _plainer(story[place])
+            )
+            place += not is_plainer
+
+    def remove_pairs(self) -> None:
+        """Two that need each other, such as a run and what is done with it; where there are few enough to try all."""
+        story = self.story
+        for pair in combinations(range(len(story)), 2) if len(story) <= SHORT else ():
+            if self._differs([item for place, item in enumerate(story) if place not in pair]):
+                return
+
+    def _differs(self, story: Sequence[Any]) -> bool:
+        if not self.left:
+            return False
+        self.left -= 1
+        try:
+            self._tell(story)
+        except Difference as smaller:
+            self.found = smaller
+            return True
+        return False
 
 
 def _plainer(operation: Any) -> Iterator[Any]:

@@ -33,7 +33,7 @@ from tests.model.subject import Stores, Subject, stores_in
 from windlass.testing.faults import Moment
 
 STORIES, LENGTH = 120, 25  # at most, until the bug is met
-FEW = 8  # operations that tell of it
+FEW = 6  # operations that tell of it
 
 
 WRAPPED = (

@@ -302,9 +302,7 @@ HOT = {
         lambda tx: tx.runs.standings(NAMESPACE, ids=[run.id for run in HELD]), RUN, AWAITS, UNREAD, INBOX, MESSAGE
     ),
     "children_of_run": hot(lambda tx: tx.runs.children(NAMESPACE, parent=HELD[0].id), PARENT),
-    "awaited_children": hot(
-        lambda tx: tx.steps.awaited(NAMESPACE, run_id=HELD[0].id, children=FINISHED), AWAITS, STEP
-    ),
+    "awaited_children": hot(lambda tx: tx.steps.awaited(NAMESPACE, run_id=HELD[0].id, children=FINISHED), AWAITS, STEP),
     "awaiting_event": hot(lambda tx: tx.steps.awaits_event(NAMESPACE, run_id=HELD[0].id, event="x"), AWAITS, STEP),
     "drop_waits": hot(lambda tx: tx.steps.drop(NAMESPACE, run_id=HELD[0].id, keys=["b", "c"]), STEP),
     "send_message": hot(sending, INBOX, MESSAGE),

@@ -12,8 +12,8 @@ from typing import Protocol
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
     BeginStep,
-    CancelRun,
     Cancelled,
+    CancelRun,
     Claim,
     ClaimedRun,
     ClaimRuns,
@@ -104,7 +104,7 @@ class Control(Protocol):
         ...
 
     async def retry_run(self, command: RetryRun) -> Started:
-        """Raises WrongState unless the run failed, was cancelled or is paused. A second retry answers with the first."""
+        """Raises WrongState unless it failed, was cancelled or is paused. A second retry answers with the first."""
         ...
 
     async def pause_run(self, command: PauseRun) -> RunStatus:

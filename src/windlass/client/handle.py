@@ -178,9 +178,7 @@ class Handle(Generic[R]):
         if step is not None:
             check_step_reference(step)
         by, note = check_person(by), check_note(note)
-        return await control.decide(
-            Decide(**self._about(run_id), is_approved=is_approved, by=by, note=note, step=step)
-        )
+        return await control.decide(Decide(**self._about(run_id), is_approved=is_approved, by=by, note=note, step=step))
 
     def _about(self, run_id: RunId) -> dict[str, Any]:
         return {"namespace": self._door.namespace, "run_id": run_id}

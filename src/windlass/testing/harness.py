@@ -24,9 +24,7 @@ from msgspec.structs import replace
 
 from windlass.app import App
 from windlass.assembly import Opened
-from windlass.client.client import Client
 from windlass.client.handle import Handle
-from windlass.client.opening import Opening
 from windlass.define.context import Context
 from windlass.engine.death import _bury
 from windlass.errors import NotAllowed, WindlassError
@@ -40,6 +38,7 @@ from windlass.runtime import Ids, seeded_rng
 from windlass.settings import Settings
 from windlass.store.base import Hooks, Tx
 from windlass.testing.clock import FakeClock
+from windlass.testing.lending import Lending, give_registry
 from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 
@@ -92,7 +91,7 @@ class Harness:
         self._seed = f"harness {next(_NUMBERS)}"
         self._cast, self._fate = StandIns(), Fate()
         self._theirs: App | None = None  # the program's own, if it has one
-        self._borrowed: dict[str, Any] = {}  # what of it stands aside while the harness is open
+        self._lending: Lending | None = None  # of that one, while the harness is open
         self._door: MortalWork | None = None
         self._employment: AbstractAsyncContextManager[None] | None = None
         self._takeovers: set[asyncio.Task[None]] = set()
@@ -100,8 +99,7 @@ class Harness:
         self.app: App
         if app is None:
             self.app = self._make_app(settings or Settings(), **options)
-            self.app._registry = BorrowedRegistry(self.app._registry, self._cast)
-            self.app._client = Client(self.app._door())
+            give_registry(self.app, BorrowedRegistry(self.app._registry, self._cast))
         else:
             self.use(app)
 
@@ -116,8 +114,7 @@ class Harness:
         self.app = self._make_app(
             self._settings or app._settings, namespace=app._namespace, classify=app._classify, codec=app._codec
         )
-        self.app._registry = BorrowedRegistry(app._registry, self._cast)
-        self.app._client = Client(self.app._door())
+        give_registry(self.app, BorrowedRegistry(app._registry, self._cast))
 
     def replace(self, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
         """Let `fake` be called wherever a workflow calls this step, under its name and with its options.
@@ -277,22 +274,13 @@ class Harness:
         opened.ids = Ids(self.clock, seeded_rng(f"{self._seed}: workers"))
         self.app._sync._portal._loop = asyncio.get_running_loop()  # asked from a step's thread, it leads to this loop
         if self._theirs is not None:
-            lent = {
-                "_client": self.app._client,
-                "_sync": self.app._sync,
-                "_clock": self.clock,
-                "_opening": Opening(self.app._opening.get, _leave_open),  # closed by the program, it stays open here
-                "_closing": None,
-            }
-            self._borrowed = {name: getattr(self._theirs, name) for name in lent}
-            vars(self._theirs).update(lent)
+            self._lending = Lending(self._theirs, self.app)
         if self._has_worker:
             await self._hire()
 
     def _give_app_back(self) -> None:
-        if self._theirs is not None:
-            vars(self._theirs).update(self._borrowed)
-        self._borrowed = {}
+        if self._lending is not None:
+            self._lending.end()
 
     async def _hire(self) -> None:
         if self._serves_all and self._theirs is not None:
@@ -389,7 +377,3 @@ class Harness:
 
         running, due_at, now = await self.opened.engine.parts.store.read("next_due", look)
         return running, None if due_at is None else max(0, due_at - now)
-
-
-async def _leave_open(_: Opened) -> None:
-    """The harness closes what it has lent."""

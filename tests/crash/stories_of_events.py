@@ -43,7 +43,9 @@ def declare_events(life: Life) -> None:
             await ctx.receive(remark, timeout="1s")
         except WaitTimeout as error:
             noted(life, ctx, "error", str(error))
-        return f"{said}, {await seen(life, ctx, 'receive/paid', ctx.receive(paid))}"
+        cents: int = await seen(life, ctx, "receive/paid", ctx.receive(paid))
+        await slept(life, ctx, "sleep", "1s")
+        return f"{said}, {cents}"
 
     @life.app.workflow(name="shipping")
     async def shipping(ctx: windlass.Context, item: str) -> list[str]:
@@ -102,8 +104,9 @@ async def events_that_did_not_come_in_time(life: Life) -> None:
     await life.advance("11s")
     await life.advance("2s")
     await life.client.send(handle, life.memory["paid"], 7, id="first")
-    await life.client.send(handle, life.memory["paid"], 5, id="second")
     await life.settle()
+    await life.client.send(handle, life.memory["paid"], 5, id="second")
+    await life.advance("2s")
 
 
 @story(declare_events, shipping="completed")

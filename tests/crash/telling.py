@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 
 import windlass
+from tests.crash.places import Places
 from windlass.errors import RunFailed, StepFailed
 from windlass.model.page import ListRuns
-from windlass.testing.crashes import SETTINGS, Scenario
+from windlass.testing.crashes import SETTINGS, Case, Scenario, play
 from windlass.testing.journal import Event, read_journal
 from windlass.testing.life import Drive, Life
 
 SCENARIOS: list[Scenario] = []
+TOLD: dict[tuple[str, str], Case] = {}
 Declare = Callable[[Life], None]
 ROUNDS = 100  # of letting time pass, before a run that does not come there is given up
 
@@ -40,6 +42,14 @@ def scenario(declare: Declare, *, max_recoveries: int = 10, **options: Any) -> C
 def story(declare: Declare, **endings: str) -> Callable[[Drive], Drive]:
     """A scenario whose clients are started anew after a crash: `endings` says how the runs of each workflow end."""
     return scenario(declare, is_told_again=True, endings=endings)
+
+
+def told(scenario: Scenario, places: Places) -> Case:
+    """The story without a crash. It is the same each time, so it is told once on each database."""
+    name = (places.name, scenario.name)
+    if name not in TOLD:
+        TOLD[name] = play(scenario, places.fresh())
+    return TOLD[name]
 
 
 async def seen(life: Life, ctx: windlass.Context, key: str, result: Awaitable[Any]) -> Any:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS
+from tests.crash.telling import told
 from windlass.testing.checkers import stores_agree
 from windlass.testing.crashes import Scenario, play
 from windlass.testing.faults import Moment, Point
@@ -16,7 +17,7 @@ every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scena
 @pytest.mark.spec("invariants:I-60")
 @every_scenario
 def test_both_databases_tell_the_same_story(scenario: Scenario, sqlite: Places, postgresql: Places) -> None:
-    one, other = play(scenario, sqlite.fresh()), play(scenario, postgresql.fresh())
+    one, other = told(scenario, sqlite), told(scenario, postgresql)
 
     assert stores_agree(one.evidence.last, other.evidence.last) == []
 

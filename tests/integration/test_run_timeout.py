@@ -138,12 +138,12 @@ async def test_a_retry_waits_no_longer_than_the_run_may_last(harness: Harness) -
     await failure_of(handle)
 
 
-@pytest.mark.parametrize("timeout", [0, -1, "x", True, "11y", float("inf")])
-async def test_times_that_cannot_be_are_refused_before_anything_is_written(harness: Harness, timeout: object) -> None:
+@pytest.mark.parametrize("time", [0, -1, "x", True, "11y", float("inf")])
+async def test_times_that_cannot_be_are_refused_before_anything_is_written(harness: Harness, time: object) -> None:
     @harness.app.workflow
     async def order(ctx: Context) -> None: ...
 
     with pytest.raises(InvalidInput, match="timeout"):
-        await harness.start(order, timeout=timeout)
+        await harness.start(order, timeout=time)
     with pytest.raises(InvalidInput, match="timeout"):
-        harness.app.workflow(timeout=timeout, name="other")(order)  # type: ignore[call-overload]
+        harness.app.workflow(timeout=time, name="other")(order)  # type: ignore[call-overload]

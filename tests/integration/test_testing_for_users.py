@@ -165,6 +165,11 @@ async def test_the_app_is_named_before_the_harness_opens(shop: Harness) -> None:
         shop.use(app)
 
 
+def test_what_the_app_brings_is_not_said_twice() -> None:
+    with pytest.raises(NotAllowed, match="brings its own namespace"):
+        Harness(app=app, namespace="other")
+
+
 async def test_a_harness_opens_at_its_first_use_and_is_closed_by_hand() -> None:
     harness = Harness()
     harness.use(app)

@@ -153,6 +153,7 @@ class Author:
             sleeps=tuple((key, self._one_of(SPANS)) for key in sleeping),
             awaits=tuple(awaited),
             dropped=self._dropped(*awaited, *sleeping),
+            returns=self._is(0.1),
             only_notes=self._is(0.15),
             park=self._is(0.75),
         )

@@ -67,7 +67,8 @@ SEARCH = re.compile(
 # What may be read from one end to the other: the lanes, which are few, and lists that the caller gave. A rowid was
 # found in the claim index.
 SHORT = re.compile(
-    r"SCAN CONSTANT ROW$|SCAN [ls]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$|SEARCH r USING INTEGER PRIMARY KEY \(rowid=\?\)$"
+    r"SCAN CONSTANT ROW$|SCAN [ls]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$"
+    r"|SEARCH r USING INTEGER PRIMARY KEY \(rowid=\?\)$"
 )
 LANE = "namespace=? AND queue=? AND name=? AND version=?"
 

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 import windlass
-from tests.crash.scenarios import SCENARIOS
+from tests.crash.scenarios import named
 from windlass.api.service import Work
 from windlass.app import App
 from windlass.define.options import StartOptions
@@ -35,7 +35,6 @@ from windlass.runtime import SystemClock
 from windlass.settings import Settings
 from windlass.testing.check_claims import WORKER
 from windlass.testing.clock import FakeClock
-from windlass.testing.crashes import Scenario, recover
 from windlass.testing.faults import Faults, Moment, Point
 from windlass.testing.journal import Event, Journal
 from windlass.testing.journalled_work import Fenced, JournalledWork
@@ -317,16 +316,12 @@ def live(
 
     async def tell() -> None:
         await played.open()
-        await (story.drive if life == 1 else recover)(played)
+        await story.drive_of(life)(played)
         await played.finish()
 
     asyncio.run(tell())
     notes.end_life()
     report()
-
-
-def named(name: str) -> Scenario:
-    return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
 ENTRIES: dict[str, Callable[..., int | None]] = {"work": work, "ask": ask, "stall": stall, "live": live}

@@ -14,6 +14,7 @@ import pytest
 
 from tests.crash.places import Place, Places
 from tests.crash.scenarios import SCENARIOS
+from tests.crash.telling import told
 from tests.processes.children import Nursery
 from tests.processes.program import KILLED
 from tests.scale import SCALE
@@ -22,7 +23,7 @@ from windlass.model.time import SECOND, Duration, Instant
 from windlass.testing.check_processes import TOGETHER, Crowd
 from windlass.testing.checkers import judge
 from windlass.testing.clock import FakeClock
-from windlass.testing.crashes import NOTICED_AFTER, Scenario, not_held, play
+from windlass.testing.crashes import NOTICED_AFTER, Scenario, not_held
 from windlass.testing.evidence import Evidence
 from windlass.testing.faults import Point
 from windlass.testing.journal import read_journal
@@ -38,7 +39,8 @@ class Candidate(NamedTuple):
 
 @pytest.mark.spec("invariants:I-01", "invariants:I-02", "invariants:I-03", "invariants:I-04", "invariants:I-08")
 @pytest.mark.spec("invariants:I-09", "invariants:I-10", "invariants:I-12", "invariants:I-15", "invariants:I-17")
-@pytest.mark.spec("invariants:I-18", "invariants:I-20", "invariants:I-21", "invariants:I-65")
+@pytest.mark.spec("invariants:I-13", "invariants:I-14", "invariants:I-18", "invariants:I-20", "invariants:I-21")
+@pytest.mark.spec("invariants:I-24", "invariants:I-57", "invariants:I-65")
 def test_a_real_exit_at_any_point_loses_nothing_and_repeats_nothing(
     places: Places, nursery: Nursery, figures: list[str]
 ) -> None:
@@ -60,10 +62,10 @@ def test_a_real_exit_at_any_point_loses_nothing_and_repeats_nothing(
 
 
 def points_of(scenario: Scenario, places: Places) -> list[Candidate]:
-    told = play(scenario, places.fresh())
-    assert told.complaints == []
-    (points,) = told.points
-    return [Candidate(scenario, point, scenario.bound_for(told.lasted_for)) for point in points]
+    calm = told(scenario, places)
+    assert calm.complaints == []
+    (points,) = calm.points
+    return [Candidate(scenario, point, scenario.bound_for(calm.lasted_for)) for point in points]
 
 
 def exit_at(candidate: Candidate, place: Place, nursery: Nursery, *, probe_for: int) -> list[str]:
@@ -92,7 +94,7 @@ def exit_at(candidate: Candidate, place: Place, nursery: Nursery, *, probe_for: 
     )
     crowd = Crowd(snapshots=evidence.snapshots, lines=evidence.lines, killed=frozenset({1}))
     together = (f"{number} {text}" for number, check in TOGETHER.items() for text in check(crowd))
-    return [*complaints, *judge(evidence), *together]
+    return [*complaints, *judge(evidence), *scenario.other_endings(evidence.last), *together]
 
 
 def live(

@@ -1,4 +1,4 @@
-"""What the demo executes: an order that waits for a person, twenty parcels, a reminder that sleeps, a refund that fails.
+"""What the demo executes: an order that waits for a person, twenty parcels, a sleeping reminder, a failing refund.
 
 The order is hit in the middle of `charge` and again in the middle of `ship`: there the first attempt waits for as long
 as it takes to be killed, so that the story is the same on a slow machine.

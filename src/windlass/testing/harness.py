@@ -100,6 +100,8 @@ class Harness:
         if app is None:
             self.app = self._make_app(settings or Settings(), **options)
             give_registry(self.app, BorrowedRegistry(self.app._registry, self._cast))
+        elif options:
+            raise NotAllowed(f"The app of the program brings its own {', '.join(sorted(options))}.")
         else:
             self.use(app)
 

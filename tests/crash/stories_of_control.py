@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import windlass
 from tests.crash.telling import has_told, seen, story, the_run_of, until
@@ -11,31 +13,9 @@ from windlass.model.time import SECOND
 from windlass.testing.life import Life
 
 
-def declare_control(life: Life) -> None:
+def declare_bosses(life: Life) -> None:
     paid, never = life.app.event("paid", int), life.app.event("never", int)
-
-    async def press(item: str, seconds: int) -> str:
-        with life.journal.body():
-            # The very first body takes its time, later ones do not: what was interrupted comes to an end.
-            if life.journal.life == 1 and not life.memory.get("is_pressed"):
-                life.memory["is_pressed"] = True
-                await life.clock.sleep(seconds * SECOND)
-            return f"pressed {item}"
-
-    async def stall(item: str) -> str:
-        with life.journal.body():
-            await life.clock.sleep(60 * SECOND)
-            return item
-
-    async def fold(item: str) -> str:
-        with life.journal.body():
-            return f"folded {item}"
-
-    async def iron(item: str) -> str:
-        with life.journal.body():
-            if not life.memory["is_repaired"]:
-                raise StepError("the iron is cold", kind="logic")
-            return f"ironed {item}"
+    press = pressing(life, seconds=300)
 
     @life.app.workflow(name="follower")
     async def follower(ctx: windlass.Context, item: str) -> int:
@@ -53,11 +33,39 @@ def declare_control(life: Life) -> None:
 
     @life.app.workflow(name="busy_boss")
     async def busy_boss(ctx: windlass.Context, item: str) -> list[object]:
-        return await asyncio.gather(ctx.step(press, item, 300), ctx.run(follower, item))
+        return await asyncio.gather(ctx.step(press, item), ctx.run(follower, item))
+
+    life.memory.update(paid=paid, boss=boss, busy_boss=busy_boss)
+
+
+def pressing(life: Life, *, seconds: int) -> Callable[[str], Coroutine[Any, Any, str]]:
+    async def press(item: str) -> str:
+        with life.journal.body():
+            # The very first body takes its time, later ones do not: what was interrupted comes to an end.
+            if life.journal.life == 1 and not life.memory.get("is_pressed"):
+                life.memory["is_pressed"] = True
+                await life.clock.sleep(seconds * SECOND)
+            return f"pressed {item}"
+
+    return press
+
+
+def declare_laundry(life: Life) -> None:
+    paid, press = life.app.event("paid", int), pressing(life, seconds=5)
+
+    async def fold(item: str) -> str:
+        with life.journal.body():
+            return f"folded {item}"
+
+    async def iron(item: str) -> str:
+        with life.journal.body():
+            if not life.memory["is_repaired"]:
+                raise StepError("the iron is cold", kind="logic")
+            return f"ironed {item}"
 
     @life.app.workflow(name="laundry")
     async def laundry(ctx: windlass.Context, item: str) -> str:
-        pressed = await seen(life, ctx, "press", ctx.step(press, item, 5))
+        pressed = await seen(life, ctx, "press", ctx.step(press, item))
         folded: str = await seen(life, ctx, "fold", ctx.step(fold, pressed))
         return folded
 
@@ -74,6 +82,18 @@ def declare_control(life: Life) -> None:
         cents: int = await seen(life, ctx, "receive/paid", ctx.receive(paid))
         return cents
 
+    life.memory.update(paid=paid, laundry=laundry, broken=broken, given_up=given_up)
+    life.memory["is_repaired"] = has_told(life, "retry")
+
+
+def declare_late(life: Life) -> None:
+    paid = life.app.event("paid", int)
+
+    async def stall(item: str) -> str:
+        with life.journal.body():
+            await life.clock.sleep(60 * SECOND)
+            return item
+
     @life.app.workflow(name="sleeper", timeout="10s")
     async def sleeper(ctx: windlass.Context, item: str) -> None:
         await ctx.sleep("1h")
@@ -89,11 +109,10 @@ def declare_control(life: Life) -> None:
         cents: int = await seen(life, ctx, "receive/paid", ctx.receive(paid))
         return cents
 
-    life.memory.update(paid=paid, boss=boss, busy_boss=busy_boss, laundry=laundry, broken=broken, given_up=given_up)
-    life.memory.update(sleeper=sleeper, staller=staller, changing=changing, is_repaired=has_told(life, "retry"))
+    life.memory.update(paid=paid, sleeper=sleeper, staller=staller, changing=changing)
 
 
-@story(declare_control, boss="cancelled", follower="cancelled", outliver="completed")
+@story(declare_bosses, boss="cancelled", follower="cancelled", outliver="completed")
 async def cancel_of_a_waiting_run_with_children(life: Life) -> None:
     await life.hire()
     handle = await life.client.start(life.memory["boss"], "shirt", key="boss")
@@ -104,7 +123,7 @@ async def cancel_of_a_waiting_run_with_children(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_control, busy_boss="cancelled", follower="cancelled")
+@story(declare_bosses, busy_boss="cancelled", follower="cancelled")
 async def cancel_of_a_running_run_with_a_child(life: Life) -> None:
     await life.hire()
     handle = await life.client.start(life.memory["busy_boss"], "shirt", key="busy_boss")
@@ -114,7 +133,7 @@ async def cancel_of_a_running_run_with_a_child(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_control, laundry="completed")
+@story(declare_laundry, laundry="completed")
 async def pause_of_a_running_run(life: Life) -> None:
     await life.hire()
     handle = await life.client.start(life.memory["laundry"], "shirt", key="laundry")
@@ -126,7 +145,7 @@ async def pause_of_a_running_run(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_control, laundry="completed")
+@story(declare_laundry, laundry="completed")
 async def pause_of_a_queue(life: Life) -> None:
     """What is at work comes to its end; nothing else is taken, also not by the worker beside the client."""
     await life.hire()
@@ -140,7 +159,7 @@ async def pause_of_a_queue(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_control, broken="completed")
+@story(declare_laundry, broken="completed")
 async def retry_of_a_failed_run(life: Life) -> None:
     await life.hire()
     handle = await life.client.start(life.memory["broken"], "shirt", key="broken")
@@ -151,7 +170,7 @@ async def retry_of_a_failed_run(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_control, given_up="completed")
+@story(declare_laundry, given_up="completed")
 async def retry_of_a_cancelled_run_from_a_step(life: Life) -> None:
     await life.hire()
     handle = await life.client.start(life.memory["given_up"], "shirt", key="given_up")
@@ -164,7 +183,7 @@ async def retry_of_a_cancelled_run_from_a_step(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_control, sleeper="failed", staller="failed")
+@story(declare_late, sleeper="failed", staller="failed")
 async def time_out_of_a_sleeping_run_and_of_one_at_work(life: Life) -> None:
     await life.hire(slots=1)  # else it also claims what its own body is stopped for, or not, as it happens
     await life.client.start(life.memory["sleeper"], "shirt", key="sleeper")
@@ -175,7 +194,7 @@ async def time_out_of_a_sleeping_run_and_of_one_at_work(life: Life) -> None:
     await life.advance("2s")
 
 
-@story(declare_control, changing="completed")
+@story(declare_late, changing="completed")
 async def mismatch_of_a_wait_and_rollback(life: Life) -> None:
     """The code changed while the run waited; with the old code it goes on, and has the event that came meanwhile."""
     await life.hire()

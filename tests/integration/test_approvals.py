@@ -8,11 +8,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from tests.integration.conftest import Gate, eventually, log_of, row_of
-from windlass import Context, Decision, InvalidInput, NotFound, WrongState
+from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of
+from windlass import Context, Decision, InvalidInput, NotFound, Unavailable, WrongState
 from windlass.model.duration import from_instant
 from windlass.model.run import Deed
 from windlass.model.time import Instant
+from windlass.notify.local import queue_topic
+from windlass.store.base import NoHooks
 from windlass.testing.harness import Harness
 
 
@@ -198,3 +200,60 @@ async def test_an_approval_needs_a_title(harness: Harness, title: str) -> None:
 
     with pytest.raises(Exception, match="title"):
         await harness.run(shipping)
+
+
+class AnswerLost(NoHooks):
+    """Loses the answer to one transaction, after it was committed."""
+
+    def __init__(self, transaction: str) -> None:
+        self.transaction, self.is_armed = transaction, False
+
+    def after_commit(self, name: str) -> None:
+        if self.is_armed and name == self.transaction:
+            self.is_armed = False
+            raise Unavailable("The answer was lost.")
+
+
+async def test_a_decision_whose_answer_was_lost_is_not_made_twice(open_harness: OpenHarness) -> None:
+    """The run goes on meanwhile and asks for the next approval, which is somebody else's to give."""
+    hooks = AnswerLost("decide_approval")
+    harness = await open_harness(hooks=hooks)
+
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> list[str | None]:
+        return [(await ctx.approval("First?")).by, (await ctx.approval("Second?")).by]
+
+    handle = await harness.start(shipping)
+    await harness.idle()
+    hooks.is_armed = True
+    approving = asyncio.ensure_future(handle.approve(by="ann"))
+    await eventually(lambda: not hooks.is_armed, what="the answer is lost")
+    harness.opened.engine.parts.hub.publish(queue_topic("default", "default"))
+
+    async def is_asked_again() -> bool:
+        return any(step.key == "approval#2" for step in await harness.steps(handle))
+
+    await eventually(is_asked_again, what="the second approval is asked for")
+    harness.clock.advance("1s")
+    assert (await approving).outcome == "approved"
+    await harness.idle()
+    assert await handle.status() == "waiting"
+    await handle.approve(by="bob")
+
+    assert await handle.result() == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("id", ["approval", "approval/approval"])
+async def test_an_event_may_have_any_id_also_one_that_looks_like_an_approval(harness: Harness, id: str) -> None:
+    said = harness.app.event("said", str)
+
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> str:
+        return (await ctx.approval("Ship?")).outcome + await ctx.receive(said)
+
+    handle = await harness.start(shipping)
+    await harness.idle()
+    await handle.send(said, "!", id=id)
+    await handle.approve(by="ann")
+
+    assert await handle.result() == "approved!"

@@ -137,3 +137,84 @@ async def test_a_loser_may_clean_up(harness: Harness) -> None:
 
     assert await harness.run(racing) == "quick"
     assert cleaned == ["slow", "slow"]  # when the run was parked, and when it had lost
+
+
+async def test_of_two_events_that_are_there_one_is_received_and_the_other_stays(harness: Harness) -> None:
+    yes, no = harness.app.event("yes", str), harness.app.event("no", str)
+
+    @harness.app.workflow
+    async def asking(ctx: Context) -> list[str]:
+        await ctx.sleep("1s")
+        first = await ctx.race(yes=ctx.receive(yes), no=ctx.receive(no))
+        return [first[0], await ctx.receive(no, timeout="1h", default="lost")]
+
+    handle = await harness.start(asking)
+    await harness.idle()
+    await handle.send(no, "n")
+    await handle.send(yes, "y")
+    await harness.advance("1s")
+
+    assert await handle.result() == ["yes", "n"]
+
+
+async def test_an_event_wins_over_a_sleep_that_is_over_and_none_is_lost_in_a_loop(harness: Harness) -> None:
+    said = harness.app.event("said", str)
+
+    @harness.app.workflow
+    async def listening(ctx: Context) -> list[str]:
+        heard = list[str]()
+        for _ in range(4):
+            name, value = await ctx.race(said=ctx.receive(said), tick=ctx.sleep("1m"))
+            heard.append(value if name == "said" else "tick")
+        return heard
+
+    handle = await harness.start(listening)
+    await harness.until(handle, "waiting")
+    await harness.idle()
+    await harness.app.pause(queue="default")
+    harness.clock.advance("2m")  # nobody takes it, and both are there when somebody does
+    await handle.send(said, "one")
+    await handle.send(said, "two")
+    await harness.app.resume(queue="default")
+    await harness.idle()
+    await harness.advance("1m")
+    await harness.advance("1m")
+
+    assert await handle.result() == ["one", "two", "tick", "tick"]
+
+
+async def test_an_event_that_comes_with_the_result_of_a_step_is_not_lost(harness: Harness, gate: Gate) -> None:
+    said, seen = harness.app.event("said", str), list[str]()
+
+    async def work() -> str:
+        await gate.wait()
+        return "worked"
+
+    @harness.app.workflow
+    async def listening(ctx: Context) -> list[str]:
+        first = await ctx.race(work=ctx.step(work), said=ctx.receive(said))
+        seen.append(first[0])
+        return [first[1], await ctx.receive(said, timeout="1h", default="lost") if first[0] == "work" else "-"]
+
+    handle = await harness.start(listening)
+    await gate.reached()
+    gate.open()
+    await handle.send(said, "hello")
+
+    assert await handle.result() in (["worked", "hello"], ["hello", "-"])
+
+
+async def test_a_child_that_lost_does_not_hold_its_parent(harness: Harness) -> None:
+    @harness.app.workflow
+    async def slow(ctx: Context) -> None:
+        await ctx.sleep("7d")
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> str:
+        return (await ctx.race(child=ctx.run(slow), late=ctx.sleep("1h")))[0]
+
+    handle = await harness.start(parent)
+    await harness.idle()
+    await harness.advance("1h")
+
+    assert await handle.result() == "late"

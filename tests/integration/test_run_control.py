@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of, step_keys
-from windlass import Context, NotFound, RunCancelled, RunFailed, WrongState
+from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of, step_keys, until_recorded
+from windlass import Context, NotFound, RunCancelled, RunFailed, WrongState, current_step
+from windlass.model.commands import SendEvent
 from windlass.model.page import ListRuns
-from windlass.model.run import Deed, Run
+from windlass.model.run import Deed, Run, RunId
 from windlass.testing.harness import Harness
 
 HOUR = 3_600_000_000
@@ -524,3 +526,182 @@ async def test_a_retry_keeps_the_time_out_and_the_queue_of_the_run(harness: Harn
     run = await row_of(harness, again)
 
     assert (run.priority, run.queue, run.expires_at) == (4, "default", run.created_at + 2 * HOUR)
+
+
+@pytest.mark.parametrize("how", ["died", "resumed"])
+async def test_a_run_that_had_work_to_do_when_it_was_paused_does_it_when_it_goes_on(
+    harness: Harness, gate: Gate, how: str
+) -> None:
+    """It waits for an event too: seen from its waits alone it would wait for that, and for ever."""
+    replied, entered = harness.app.event("replied", str), list[str]()
+
+    async def work() -> str:
+        entered.append("work")
+        if len(entered) == 1:
+            await gate.wait()
+        return "worked"
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> list[str]:
+        return list(await asyncio.gather(ctx.receive(replied), ctx.step(work)))
+
+    handle = await harness.start(order)
+    await gate.reached()
+    await until_recorded(harness, handle, "receive/replied")
+    await harness.app.pause(queue="default")  # so that nobody takes it meanwhile
+    if how == "died":
+        harness.crash()
+    else:
+        await handle.pause()
+        (execution,) = [execution for worker in harness.app._workers for execution in worker.executions]
+        execution.ending.stop()
+        await harness.until(handle, "paused")
+        await handle.resume()
+    await harness.until(handle, "pending")
+    await handle.pause()
+    await handle.resume()
+    await harness.app.resume(queue="default")
+    await harness.until(handle, "waiting")
+    assert entered == ["work", "work"]
+    await handle.send(replied, "yes")
+
+    assert await handle.result() == ["yes", "worked"]
+
+
+async def test_after_a_mismatch_a_run_goes_on_at_once_whatever_else_it_sleeps_for(harness: Harness, gate: Gate) -> None:
+    is_changed, entered = [False], list[str]()
+
+    async def pack() -> None: ...
+
+    async def ship() -> None:
+        entered.append("ship")
+        if len(entered) == 1:
+            await gate.wait()
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        async def work() -> None:
+            await ctx.step(pack, name="weigh" if is_changed[0] else "pack")
+            await ctx.step(ship)
+
+        await asyncio.gather(ctx.sleep("7d"), work())
+
+    handle = await harness.start(order)
+    await gate.reached()
+    await until_recorded(harness, handle, "sleep")
+    is_changed[0] = True
+    harness.crash()
+    await harness.until(handle, "paused")
+    is_changed[0] = False
+    await handle.resume()
+    await harness.until(handle, "sleeping")
+
+    assert entered == ["ship", "ship"]
+
+
+async def test_a_retry_takes_over_a_child_that_is_still_at_it(harness: Harness) -> None:
+    is_broken = [True]
+
+    async def pack() -> None:
+        if is_broken[0]:
+            raise TypeError("no box")
+
+    @harness.app.workflow
+    async def child(ctx: Context) -> str:
+        await ctx.sleep("1h")
+        return "child"
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> str:
+        started = await ctx.start(child)
+        await ctx.step(pack)
+        return await started.result()
+
+    handle = await harness.start(parent)
+    with pytest.raises(RunFailed):
+        await handle.result()
+    is_broken[0] = False
+    again = await handle.retry()
+    await harness.until(again, "waiting")
+    await harness.idle()
+    await harness.advance("1h")
+
+    assert await again.result() == "child"
+    assert [run.parent for run in await runs_of(harness) if run.name == "child"] == [again.id]
+
+
+async def test_a_retry_starts_anew_a_child_that_was_cancelled_with_its_parent(harness: Harness) -> None:
+    @harness.app.workflow
+    async def child(ctx: Context) -> str:
+        await ctx.sleep("1h")
+        return "child"
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> str:
+        return await (await ctx.start(child)).result()
+
+    handle = await harness.start(parent)
+    await harness.idle()
+    await handle.cancel()
+    again = await handle.retry()
+    await harness.idle()
+    await harness.advance("1h")
+
+    assert await again.result() == "child"
+    assert sorted(run.status for run in await runs_of(harness) if run.name == "child") == ["cancelled", "completed"]
+
+
+async def test_what_a_run_drew_by_lot_is_the_same_when_it_is_tried_again(harness: Harness) -> None:
+    """Its steps were done with these values, and the world knows their keys."""
+    seen, keys, is_broken = list[Any](), list[str](), [True]
+
+    async def charge(id: str, lot: float, at: str) -> None:
+        seen.append((id, lot, at))
+
+    async def ship() -> None:
+        keys.append(current_step().idempotency_key)
+        if is_broken[0]:
+            raise TypeError("no van")
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        drawn = (str(ctx.uuid()), ctx.random.random(), ctx.now().isoformat())
+        await ctx.step(charge, *drawn)
+        await ctx.step(ship)
+        return drawn[0]
+
+    handle = await harness.start(order)
+    with pytest.raises(RunFailed):
+        await handle.result()
+    await harness.advance("1h")
+    again = await handle.retry()
+    with pytest.raises(RunFailed):
+        await again.result()
+    is_broken[0] = False
+
+    assert await (await again.retry()).result() == seen[0][0]
+    assert len(seen) == 1
+    assert keys == [f"{handle.id}/ship"] * 3
+
+
+async def test_an_event_that_cannot_be_read_is_left_behind_by_a_retry_from_its_wait(harness: Harness) -> None:
+    paid = harness.app.event("paid", int)
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> int:
+        return await ctx.receive(paid)
+
+    handle = await harness.start(order)
+    await harness.idle()
+    payload, hashed = harness.app._codec.encode_hashed(None)
+    command = SendEvent(
+        namespace="default", run_id=RunId(handle.id), event="paid", id="x", payload=payload, payload_hash=hashed
+    )
+    await harness.opened.control.send_event(command)
+    with pytest.raises(RunFailed, match="brought something else than it declares"):
+        await handle.result()
+    again = await handle.retry(from_step="receive/paid")
+    await harness.until(again, "waiting")
+    await again.send(paid, 7)
+
+    assert await again.result() == 7

@@ -23,6 +23,7 @@ SPANS = (0, SECOND, 2 * SECOND, VISIBLE_FOR, MINUTE)
 JUMPS = (-SECOND, -MINUTE, -2 * HOUR, SECOND, VISIBLE_FOR, 2 * HOUR)
 NEEDED = ("start", "claim", "advance")  # without these a story goes nowhere
 ANYWHERE = ("repeat", "jump", "crash")  # happen to everything alike
+DEATHLESS = ("crash", "advance", "jump", "browse", "probe", "look")  # what nobody dies of
 MOODS = (0.0, 0.5, 1.0, 1.0, 3.0)
 # What a story is mostly about, if it is about anything: what takes several steps to come about is never met by chance.
 SUBJECTS = (
@@ -60,9 +61,8 @@ class Author:
             self._mood |= beside | {kind: 2.0 for kind in about}
         self._awaited = self._chance.sample(tuple(AWAITED), 4)  # what this story's code waits for
 
-    def next(self, context: Context) -> Any:
-        scene = _scene(context)
-        kinds = self._kinds(scene)
+    def next(self, context: Context, *, without: tuple[str, ...] = ()) -> Any:
+        kinds = [item for item in self._kinds(_scene(context)) if item[0] not in without]
         weights = [weight * self._mood[kind] for kind, weight, _ in kinds]
         (_, _, make), *_ = self._chance.choices(kinds, weights)
         return make(context)
@@ -161,7 +161,13 @@ class Author:
     def _gather(self, _: Context) -> do.Wait:
         """The children of a map."""
         children = self._chance.sample(CHILDREN, self._one_of((0, 1, 2, 2, 3)))
-        return do.Wait(**self._held(), awaits=tuple(children), park=True, together=True)
+        return do.Wait(
+            **self._held(),
+            awaits=tuple(children),
+            park=True,
+            together=True,
+            wake_after=self._one_of((None, None, 1, 2)),
+        )
 
     def _dropped(self, *used: str) -> tuple[str, ...]:
         """Branches that are given up, and not in the moment in which they begin."""
@@ -172,7 +178,7 @@ class Author:
         return do.Send(
             run=self._run(),
             event=self._one_of(EVENTS),
-            id=self._one_of((None, None, None, "a", "b")),
+            id=self._one_of((None, None, None, "a", "b", "ok")),
             value=self._one_of((1, 1, 1, 2)),
         )
 
@@ -230,10 +236,8 @@ class Author:
         return do.Probe(worker=self._worker(), lanes=lanes, everyone=self._is(0.3))
 
     def _crash(self, context: Context) -> do.Crash:
-        while True:
-            during = self.next(context)
-            if not isinstance(during, (do.Crash, do.Advance, do.Jump, do.Browse, do.Probe, do.Look)):
-                return do.Crash(moment=self._one_of(tuple(Moment)), during=during)
+        during = self.next(context, without=DEATHLESS)
+        return do.Crash(moment=self._one_of(tuple(Moment)), during=during)
 
     def _held(self) -> dict[str, Any]:
         return {

@@ -152,15 +152,17 @@ class SendsQuietly(Wrapped):
         return Sent(is_repeat=False)
 
     async def _is_known(self, command: SendEvent) -> bool:
-        run_id, id = command.run_id, command.id
-        found = await self._store.read("known", lambda tx: tx.inbox.find(command.namespace, run_id=run_id, id=id))
-        return found is not None
+        async def find(tx: Tx) -> bool:
+            kind = MessageKind.EVENT
+            return await tx.inbox.find(command.namespace, run_id=command.run_id, kind=kind, id=command.id) is not None
+
+        return await self._store.read("known", find)
 
 
 class SendsTwice(Wrapped):
     """I-57: the same id is the same event."""
 
-    door, about = "control", ("send",)
+    door, about = "control", ("send", "repeat")
 
     async def send_event(self, command: SendEvent) -> Sent:
         sent: Sent = await self._real.send_event(command)
@@ -187,7 +189,7 @@ async def put(tx: Tx, command: SendEvent, *, id: str) -> bool:
 class EndsUnnoticed(Wrapped):
     """I-14: who waits for a child goes on when it ends."""
 
-    about = ("await", "finish")
+    about = ("gather", "finish")
 
     def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
         answer: Awaitable[Instant] = self._real.finish_run(replace(command, parent=None))
@@ -212,7 +214,7 @@ class CountsNoChild(Wrapped):
 class CancelsAlone(Wrapped):
     """I-14: children that follow a run are cancelled with it."""
 
-    door, about = "control", ("await", "cancel")
+    door, about = "control", ("gather", "cancel")
 
     async def cancel_run(self, command: CancelRun) -> Cancelled:
         run = await self._run(command.run_id)

@@ -316,6 +316,8 @@ class Reference(Steering):
             history=tuple(self._recorded(step) for step in sorted(self.latest(run.id), key=_delivery)),
             expires_in=self.left(run.expires_at),
             parent=run.parent,
+            origin=run.origin,
+            begun_at=run.begun_at,
         )
 
     def _finish(self, run: Run, status: str, *, output: bytes | None, failure: Any, hash: bytes) -> None:

@@ -32,6 +32,8 @@ class Run:
     unmet: int = 0
     starts_at: int | None = None
     retry_of: str | None = None
+    origin: str | None = None
+    begun_at: int | None = None
 
 
 @dataclass
@@ -173,6 +175,8 @@ class Claimed:
     history: tuple[Recorded, ...]
     expires_in: int | None
     parent: str | None
+    origin: str | None
+    begun_at: int | None
 
 
 @dataclass

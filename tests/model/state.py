@@ -46,7 +46,7 @@ class State:
     log: dict[str, list[Entry]] = field(default_factory=dict)
     inbox: dict[str, list[Message]] = field(default_factory=dict)
     gates: dict[tuple[str, str], Gate] = field(default_factory=dict)
-    stopped: dict[str, str] = field(default_factory=dict)  # why runs are paused that were executed until then
+    paused_from: dict[str, str] = field(default_factory=dict)  # how runs stood when they were paused
     followers: set[str] = field(default_factory=set)  # runs that are cancelled with their parent
     locked: set[str] = field(default_factory=set)  # workers whose lock the living process holds
     hashes: dict[str, bytes] = field(default_factory=dict)  # of the results of runs that are over
@@ -113,9 +113,7 @@ class State:
             self.unclaim(run, status, available_at, cause=cause)
 
     def pause(self, run: Run, /, *, cause: str, **deed: str | None) -> None:
-        self.stopped.pop(run.id, None)
-        if run.status == "running":
-            self.stopped[run.id] = cause
+        self.paused_from[run.id] = run.status
         self.unclaim(run, "paused", None, cause=cause, **deed)
 
     def unclaim(self, run: Run, status: str, available_at: int | None, /, *, cause: str, **deed: str | None) -> None:

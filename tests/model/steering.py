@@ -105,8 +105,7 @@ class Steering(Waits):
     def resume_run(self, command: ResumeRun) -> View:
         """Due times live on the waits. A run that has not begun waits for its own time.
 
-        One that was executed until it was paused may have more to do than its waits say, so it is due at once; after a
-        mismatch, where a clock would wake it anyway, it waits for that.
+        Only one that had parked by itself has come to a stop: any other may have more to do than its waits say.
         """
         run = self.existing(command.run_id)
         if run.status == "running" and run.is_held:
@@ -116,9 +115,8 @@ class Steering(Waits):
         if run.status != "paused":
             raise Refused("wrong_state")
         self.payloads[run.id].failure = None
-        stopped = self.stopped.get(run.id)
-        is_timed = all(step.due_at is not None for step in self.open_waits(run))
-        if self.is_anything_here(run) or (stopped is not None and not (stopped == "mismatch" and is_timed)):
+        has_work = run.attempts > 0 and self.paused_from[run.id] not in ("sleeping", "waiting")
+        if self.is_anything_here(run) or has_work:
             self.unclaim(run, "pending", self.now, cause="resume", by=command.by)
         elif run.attempts == 0 and run.starts_at is not None:
             self.unclaim(run, "pending", max(self.now, run.starts_at), cause="resume", by=command.by)
@@ -166,10 +164,11 @@ class Steering(Waits):
             return Started(known[0].id, is_repeat=True)
         if run.status not in ("failed", "cancelled", "paused"):
             raise Refused("wrong_state")
-        kept = self._kept(run, command.from_step)
+        self._kept(run, command.from_step)  # or no such step
         new_id, begins_at = self.fresh_ids[0], run.created_at if run.starts_at is None else run.starts_at
         if run.status == "paused":
             self._cancel_tree(run, cause="retry", by=command.by, run=new_id)
+        kept = self._kept(run, command.from_step)
         self.runs[new_id] = Run(
             id=new_id,
             name=run.name,
@@ -181,21 +180,26 @@ class Steering(Waits):
             created_at=self.now,
             expires_at=None if run.expires_at is None else self.now + run.expires_at - begins_at,
             retry_of=run.id,
+            origin=run.id if run.origin is None else run.origin,
+            begun_at=run.started_at if run.begun_at is None else run.begun_at,
         )
         old = self.payloads[run.id]
         self.payloads[new_id] = replace(old, run_id=new_id, output=None, failure=None)
         for step in kept:
             copied = replace(step, run_id=new_id, attempt=1, token=0, failures=0, is_dropped=False)
             self.steps[new_id, step.key, 1] = copied
-        self._copy_inbox(run, new_id, {step.key for step in kept})
+            for child in self.runs.values():
+                if step.kind == "start" and child.id == step.awaits and child.status not in TERMINAL:
+                    child.parent = new_id  # it has started it too
+        self._copy_inbox(run, new_id, {step.key for step in kept}, command.from_step)
         if old.start_key is not None and self.keys[old.start_key].run_id == run.id:
             self.keys[old.start_key].run_id = new_id
         self.move(self.runs[new_id], "pending", cause="retry", was=None, by=command.by, run=run.id)
         return Started(new_id, is_repeat=False)
 
     def _kept(self, run: Run, from_step: str | None) -> list[Step]:
-        """What is done, up to the step from which everything is done again."""
-        done = [step for step in self.latest(run.id) if step.status == "completed"]
+        """What is done, up to the step from which everything is done again. Children that ended badly start again."""
+        done = [step for step in self.latest(run.id) if step.status == "completed" and not self._is_in_vain(step)]
         if from_step is None:
             return done
         chosen = [step for step in self.latest(run.id) if step.key == from_step]
@@ -204,11 +208,19 @@ class Steering(Waits):
         place = chosen[0].order
         return [step for step in done if place is None or (step.order or 0) < place]
 
-    def _copy_inbox(self, run: Run, new_id: str, kept: set[str]) -> None:
-        """What a step received that is done again comes again; a decision does not: it is asked for again."""
+    def _is_in_vain(self, step: Step) -> bool:
+        return step.kind == "start" and self.runs[step.awaits or ""].status in ("failed", "cancelled", "skipped")
+
+    def _copy_inbox(self, run: Run, new_id: str, kept: set[str], from_step: str | None) -> None:
+        """What a step received that is done again comes again; a decision does not: it is asked for again.
+
+        Nor does what the step received from which on all is done again: somebody wants another one.
+        """
         copies = self.inbox.setdefault(new_id, [])
         for message in self.inbox.get(run.id, []):
             is_kept = message.taken_by in kept
+            if message.taken_by is not None and message.taken_by == from_step:
+                continue
             if message.kind == "event" or message.taken_by is None or is_kept:
                 taken_by = message.taken_by if is_kept else None
                 copies.append(replace(message, run_id=new_id, taken_by=taken_by))

@@ -36,7 +36,7 @@ class Waits(State):
         open_still = self.open_waits(run)
         # A failure for good is an answer the code waits for, as is a wait that is over: the run is not given back.
         if command.park and not settled and all(step.due_at is not None for step in failed):
-            self._park(run, open_still, is_together=command.together)
+            self._park(run, open_still, command)
             return Suspended(is_parked=True, verdicts=())
         # As recorded where that still waits: asked again, it says what is left of the first delay.
         recorded = {(step.run_id, step.key, step.attempt): step for step in open_still}
@@ -56,23 +56,33 @@ class Waits(State):
                 asked = any(item.key == step.key for item in command.open)
                 step.is_dropped = step.key in command.dropped or (step.is_dropped and not asked)
 
-    def _park(self, run: Run, waits: list[Step], *, is_together: bool) -> None:
+    def _park(self, run: Run, waits: list[Step], command: Suspend) -> None:
         if run.is_held:
             self.pause(run, cause="pause")
             return
         timed = sorted((step for step in waits if step.due_at is not None), key=due)
         first = next((step for step in waits if step.kind in WAITS), timed[0] if timed else None)
         self.until_next_wait(run, waits, cause="release" if first is None else first.kind)
-        run.unmet = sum(step.kind == "child" for step in waits) if is_together else 0
+        children = sum(step.kind == "child" for step in waits)
+        run.unmet = min(children, command.wake_after or children) if command.together else 0
 
     # Whether a wait is over
 
     def _settle(self, run: Run, orders: dict[str, int]) -> list[Settled]:
         """Those of the waits asked about that are over, now or since an earlier time, by key."""
         waits = {step.key: step for step in self.open_waits(run) if step.status == "waiting" and step.kind in WAITS}
-        for key in sorted(orders, key=lambda key: orders[key]):  # whoever asked first gets what came first
-            if key in waits:
-                self._decide(run, waits[key], orders[key])
+        asked = [waits[key] for key in sorted(orders, key=lambda key: orders[key]) if key in waits]
+        promised = self._promised(run, asked)
+        for step in asked:
+            if step.key not in promised:
+                self._decide(run, step, orders[step.key], self._result(run, step))
+        # Of events only one is handed over, and only if the code hears of nothing before it: what it hears may make it
+        # give up the branch that waits for the next.
+        for key in [*promised][:1]:
+            if any(step.order is not None and step.order < orders[key] for step in asked):
+                break
+            promised[key].taken_by = key
+            self._decide(run, waits[key], orders[key], promised[key].payload)
         known = {step.key: step for step in self.latest(run.id)}
         over = [known[key] for key in sorted(orders) if key in known and known[key].order is not None]
         return [
@@ -80,9 +90,19 @@ class Waits(State):
             for step in over
         ]
 
-    def _decide(self, run: Run, step: Step, order: int) -> None:
+    def _promised(self, run: Run, asked: list[Step]) -> dict[str, Message]:
+        """Who asked first gets what came first, by the keys of the steps in the order in which they ask."""
+        unread = [item for item in self.inbox.get(run.id, []) if item.kind == "event" and item.taken_by is None]
+        found = {}
+        for step in asked:
+            message = next((item for item in unread if step.kind == "event" and item.name == step.awaits), None)
+            if message is not None:
+                unread.remove(message)
+                found[step.key] = message
+        return found
+
+    def _decide(self, run: Run, step: Step, order: int, result: bytes | Failure | Blame | None) -> None:
         """What is here wins over a deadline that has passed."""
-        result = self._received(run, step) if step.kind in ("event", "approval") else self._of_run(step)
         if result is None and step.due_at is not None and step.due_at <= self.now:
             result = self._too_late(step)
         if result is None:
@@ -93,12 +113,13 @@ class Waits(State):
         else:
             step.status, step.failure, step.failures, step.due_at = "failed", result, step.failures + 1, None
 
-    def _received(self, run: Run, step: Step) -> bytes | None:
-        message = self.unread(run, step)
-        if message is None:
-            return None
-        message.taken_by = step.key
-        return message.payload
+    def _result(self, run: Run, step: Step) -> bytes | Failure | Blame | None:
+        if step.kind == "approval":
+            message = self.unread(run, step)
+            if message is not None:
+                message.taken_by = step.key
+            return None if message is None else message.payload
+        return None if step.kind == "event" else self._of_run(step)
 
     def _of_run(self, step: Step) -> bytes | Failure | Blame | None:
         assert step.awaits is not None
@@ -111,7 +132,7 @@ class Waits(State):
             return msgspec.structs.replace(payload.failure, is_final=True, step=step.key)
         if child.status == "failed" and payload.failure is not None:
             return replace(payload.failure, is_final=True, step=step.key)
-        return Blame("logic", "RunCancelled", step.key, is_final=True) if child.status in TERMINAL else None
+        return Blame("internal", "RunCancelled", step.key, is_final=True) if child.status in TERMINAL else None
 
     def _too_late(self, step: Step) -> bytes | Blame:
         if step.kind == "approval":

@@ -209,7 +209,7 @@ def copying(tx: Tx) -> Awaitable[None]:
 
 
 def filling(tx: Tx) -> Awaitable[None]:
-    return tx.retries.fill(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0], before=2)
+    return tx.retries.fill(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0], before=2, from_step="b")
 
 
 def sending(tx: Tx) -> Awaitable[bool]:
@@ -294,8 +294,9 @@ HOT = {
     "places_of_steps": hot(lambda tx: tx.retries.places(NAMESPACE, run_id=FINISHED[0]), STEP),
     "copy_run": hot(copying, RUN, PAYLOAD),
     "copy_payload": hot(copying, RUN, PAYLOAD),
-    "copy_steps": hot(filling, STEP, INBOX, MESSAGE),
-    "copy_messages": hot(filling, STEP, INBOX, MESSAGE),
+    "copy_steps": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
+    "move_children": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
+    "copy_messages": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
     "move_key": hot(lambda tx: tx.retries.move_key(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0]), KEY, PAYLOAD),
     "lock_runs": hot(lambda tx: tx.runs.lock_all(NAMESPACE, ids=[run.id for run in HELD]), RUN),
     "standings_of_runs": hot(
@@ -306,14 +307,14 @@ HOT = {
     "awaiting_event": hot(lambda tx: tx.steps.awaits_event(NAMESPACE, run_id=HELD[0].id, event="x"), AWAITS, STEP),
     "drop_waits": hot(lambda tx: tx.steps.drop(NAMESPACE, run_id=HELD[0].id, keys=["b", "c"]), STEP),
     "send_message": hot(sending, INBOX, MESSAGE),
-    "message_by_id": hot(lambda tx: tx.inbox.find(NAMESPACE, run_id=HELD[0].id, id="m1"), MESSAGE),
+    "message_by_id": hot(lambda tx: tx.inbox.find(NAMESPACE, run_id=HELD[0].id, kind=MessageKind.EVENT, id="m1"), MESSAGE),
     "last_message": hot(lambda tx: tx.inbox.count(NAMESPACE, run_id=HELD[0].id), INBOX),
     "unread_messages": hot(
         lambda tx: tx.inbox.unread(NAMESPACE, run_id=HELD[0].id, kind=MessageKind.EVENT, name="x", limit=2), UNREAD
     ),
     "take_message": hot(lambda tx: tx.inbox.take(received(), by="b"), INBOX, UNREAD),
     "messages_of_run": hot(lambda tx: tx.inbox.of_run(NAMESPACE, run_id=HELD[0].id), INBOX),
-    "share_gates": hot(lambda tx: tx.gates.share(NAMESPACE), GATES),
+    "share_gates": hot(lambda tx: tx.gates.share(NAMESPACE, served=[INVOICES]), GATES),
     "closed_gates": hot(lambda tx: tx.gates.closed(NAMESPACE), GATES),
     "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)])),
     "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
@@ -330,6 +331,7 @@ HOT = {
 # Query: why it needs no guard.
 COLD = {
     "enter_gates": "writes one row by its primary key, when a worker comes",
+    "lock_gates": "reads no row",
     "set_gate": "writes one row by its primary key, for a person",
     "load_gate": "reads one row by its primary key, for a person",
     "open_workers": "reads a number for each worker that has not stopped, asked for by a worker that has just come",

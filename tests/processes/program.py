@@ -26,6 +26,8 @@ import msgspec
 
 import windlass
 from tests.crash.scenarios import named
+from tests.processes import beside
+from tests.processes.beside import told_to_leave
 from windlass.api.service import Work
 from windlass.app import App
 from windlass.define.options import StartOptions
@@ -105,14 +107,6 @@ def settings(visibility: float, *, probe: float = 1.0) -> Settings:
         probe_for=Duration(round(probe * SECOND)),
         max_recoveries=MAX_RECOVERIES,
     )
-
-
-def told_to_leave() -> asyncio.Event:
-    """Set by SIGTERM, also by one that came before anyone could hear it: the nursery starts us with it blocked."""
-    leave = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leave.set)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    return leave
 
 
 # --- workers and clients ----------------------------------------------------------------------------------------------
@@ -324,4 +318,10 @@ def live(
     report()
 
 
-ENTRIES: dict[str, Callable[..., int | None]] = {"work": work, "ask": ask, "stall": stall, "live": live}
+ENTRIES: dict[str, Callable[..., int | None]] = {
+    "work": work,
+    "ask": ask,
+    "stall": stall,
+    "live": live,
+    **beside.ENTRIES,
+}

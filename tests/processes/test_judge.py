@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.testing import stories
+from tests.unit.testing import stories, test_control_checkers
 from windlass.model.run import LogEntry
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
@@ -23,7 +23,15 @@ RUN = "run_1"
 LASTS_FOR = Duration(10)  # a claim, so that the next one may follow in the log
 FOR_EVER = 3_600 * SECOND
 # What the judge answers for: whatever else leaves its tables, none of these does.
-JUDGED = {f"I-{number:02}" for number in (1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 15, 16, 17, 18, 19, 21, 65)}
+NUMBERS = (1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 24, 57, 65)
+JUDGED = {"events", *(f"I-{number:02}" for number in NUMBERS)}
+OF_CONTROL = (
+    "an end is accepted after the cancel",
+    "a result that is not the child's",
+    "a claim behind a closed gate",
+    "a cancel that left no trace",
+    "two events in one wait",
+)
 
 
 def line(event: Event, life: int, **fields: Any) -> Line:
@@ -219,7 +227,7 @@ WRONG = {
             replace(
                 stories.HEALTHY,
                 max_recoveries=0,
-                lines=stories.LINES[:8],
+                lines=stories.LINES[:9],
                 snapshots=(replace(stories.DIED, rows=(RECOVERED,), log=stories.ENDED.log[:3]),),
             )
         ),
@@ -259,6 +267,10 @@ WRONG = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_may_happen_is_not_complained_about(name: str) -> None:
     assert judge_crowd(RIGHT[name]) == []
+
+
+for spoilt in OF_CONTROL:
+    WRONG[spoilt] = (test_control_checkers.SPOILT[spoilt][0], told(test_control_checkers.SPOILT[spoilt][1]))
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -28,7 +28,7 @@ class Child(ABC, Generic[R]):
 
     @abstractmethod
     def cancel(self) -> Coroutine[object, None, bool]:
-        """Cancel the child. False: it was over before."""
+        """Cancel the child. False: it had ended in another way before."""
 
     def __repr__(self) -> str:
         return f"Child({self.id!r})"

@@ -24,7 +24,10 @@ _decisions = msgspec.json.Decoder(Decision)
 
 
 async def decide(parts: Parts, command: Decide) -> Decision:
+    meant: str | None = command.step  # chosen once: asked again, the run may wait for another one by then
+
     async def approve(tx: Tx) -> tuple[Decision, Run]:
+        nonlocal meant
         run = await lock_existing(tx, command.namespace, command.run_id)
         history = (await tx.steps.histories(run.namespace, run_ids=[run.id])).get(run.id, [])
         asked = [step for step in history if step.kind is StepKind.APPROVAL and not step.is_dropped]
@@ -34,7 +37,8 @@ async def decide(parts: Parts, command: Decide) -> Decision:
             if message.kind is MessageKind.APPROVAL
         }
         now = await tx.now()
-        step = _choose(command, run, asked, made)
+        step = _choose(meant, run, asked, made)
+        meant = step.key
         if step.key in made:
             return _same(command, run, step, made[step.key]), run
         if run.status.is_terminal or step.status is not StepStatus.WAITING or is_late(step, now=now):
@@ -51,7 +55,7 @@ async def decide(parts: Parts, command: Decide) -> Decision:
             run_id=run.id,
             kind=MessageKind.APPROVAL,
             name=step.key,
-            id=f"approval/{step.key}",
+            id=step.key,
             payload=payload,
             payload_hash=hashlib.blake2b(payload, digest_size=16).digest(),
         )
@@ -65,12 +69,12 @@ async def decide(parts: Parts, command: Decide) -> Decision:
     return decision
 
 
-def _choose(command: Decide, run: Run, asked: Sequence[Step], made: dict[str, Message]) -> Step:
+def _choose(meant: str | None, run: Run, asked: Sequence[Step], made: dict[str, Message]) -> Step:
     """The approval that is meant: the one named, else the only one that waits, else the last that was decided."""
-    if command.step is not None:
-        named = next((step for step in asked if step.key == command.step), None)
+    if meant is not None:
+        named = next((step for step in asked if step.key == meant), None)
         if named is None:
-            raise NotFound("Approval", command.step, close=[step.key for step in asked])
+            raise NotFound("Approval", meant, close=[step.key for step in asked])
         return named
     waiting = [step for step in asked if step.status is StepStatus.WAITING and step.key not in made]
     if len(waiting) > 1:

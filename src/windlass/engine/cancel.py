@@ -70,17 +70,17 @@ async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
         raise NotFound("Run", run_id)
     if seen.status.is_terminal:
         return Tree(root=seen)  # for ever, and nothing is done about it
-    wanted = {run_id} if seen.parent is None else {run_id, seen.parent}
-    locked: dict[RunId, Run] = {}
+    root, locked = seen, dict[RunId, Run]()
     members = await _following(tx, namespace, run_id)
-    while missing := (wanted | members) - locked.keys():
+    while missing := {run_id, *members, *({root.parent} if root.parent is not None else ())} - locked.keys():
         found = await tx.runs.lock_all(namespace, ids=missing)
         if not found:
             break
         locked.update(found)
+        root = locked[run_id]  # its parent may have been tried again since it was seen
         members = await _following(tx, namespace, run_id)
     children = tuple(locked[id] for id in sorted(members) if id in locked)
-    return Tree(root=locked[run_id], children=children, parent=None if seen.parent is None else locked.get(seen.parent))
+    return Tree(root=root, children=children, parent=None if root.parent is None else locked.get(root.parent))
 
 
 async def _following(tx: Tx, namespace: str, root: RunId) -> set[RunId]:

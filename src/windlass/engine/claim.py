@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from windlass.engine.offers import Offer
@@ -25,6 +26,7 @@ from windlass.runtime import SystemClock
 from windlass.store.base import Tx
 from windlass.store.queries.runs import ClaimedRow
 
+LOGGER = logging.getLogger("windlass.engine")
 LOCKED_ELSEWHERE_FOR = 5 * MILLISECOND  # due, yet not to be had: another transaction is at it
 PACE = SystemClock()  # how long that takes is a matter of real time, also under a test's clock
 
@@ -78,7 +80,7 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             rows = [row for row in held if await _renew(tx, row, command)]  # time has passed since they were claimed
         if not rows:
             # What is open now stays so until this is committed: after a pause nothing behind it is claimed any more.
-            served = gate_rules.passing(command.served, await tx.gates.share(command.namespace))
+            served = gate_rules.passing(command.served, await tx.gates.share(command.namespace, served=command.served))
             rows = await tx.runs.claim(
                 namespace=command.namespace,
                 served=served,
@@ -103,12 +105,15 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
                 claimed.append(_claimed(row, history, command, now=now, asked_at=asked_at))
         return claimed
 
-    claimed = await _never_lost(parts, command, parts.run_tx("claim_runs", claim))
-    # In a transaction of their own, because whoever waits for them is locked before they are.
-    for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
-            raise outcome
-    return claimed
+    async def claim_and_end() -> list[ClaimedRun]:
+        claimed = await parts.run_tx("claim_runs", claim)
+        # In a transaction of their own, because whoever waits for them is locked before they are.
+        for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
+                LOGGER.error("A run that was not to be entered could not be ended", exc_info=outcome)
+        return claimed
+
+    return await _never_lost(parts, command, claim_and_end())
 
 
 def _finisher(parts: Parts) -> Callable[[FinishRun], Awaitable[Instant]]:
@@ -186,6 +191,8 @@ def _claimed(
         history=tuple(step_rules.record(step, now=now) for step in history),
         expires_in=step_rules.remaining(run.expires_at, now=now),
         parent=run.parent,
+        origin=run.origin,
+        begun_at=run.begun_at,
     )
 
 

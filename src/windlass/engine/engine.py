@@ -1,4 +1,4 @@
-"""The engine: binds the operations to the door. In process, clients and workers hold these two objects."""
+"""The engine: binds the operations to the doors. In process, clients and workers hold these objects themselves."""
 
 from __future__ import annotations
 

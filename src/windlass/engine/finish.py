@@ -58,7 +58,10 @@ class FinishRuns:
         for namespace in sorted({item.namespace for item in items}):
             own = [item for item in items if item.namespace == namespace]
             ids = [*(item.run_id for item in own), *(item.parent for item in own if item.parent is not None)]
-            locked[namespace] = await tx.runs.lock_all(namespace, ids=ids)
+            found = await tx.runs.lock_all(namespace, ids=ids)
+            # A child whose parent was tried again belongs to the new one, which its holder cannot know.
+            moved = {run.parent for run in found.values() if run.parent is not None} - found.keys()
+            locked[namespace] = {**found, **await tx.runs.lock_all(namespace, ids=moved)}
         return locked
 
     async def _tell_parents(
@@ -67,9 +70,10 @@ class FinishRuns:
         now = await tx.now()
         for namespace, locked in parents.items():
             ended = [
-                (item.run_id, item.parent, item.status)
+                (item.run_id, parent, item.status)
                 for ordinal, item in enumerate(items)
-                if ordinal in done and item.namespace == namespace and item.parent is not None
+                if ordinal in done and item.namespace == namespace
+                if (parent := locked[item.run_id].parent) is not None
             ]
             # A parent that ended in this very batch waits for nobody any more.
             over = {item.run_id for ordinal, item in enumerate(items) if ordinal in done}

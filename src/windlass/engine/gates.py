@@ -26,6 +26,7 @@ async def set_gate(parts: Parts, command: SetGate) -> Gate:
     gate, deed = _wanted(command), Deed(by=check_person(command.by), note=check_note(command.note))
 
     async def change(tx: Tx) -> Gate:
+        await tx.gates.lock()
         await tx.gates.enter([NewGate(gate.namespace, gate.kind, gate.name)])
         if await tx.gates.set(gate):
             await tx.log.append([_noted(gate, deed)])

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from windlass.engine.parts import Parts
-from windlass.engine.release import given_back, lock_claimed, save_run
+from windlass.engine.release import given_back, lock_claimed, save_run, tell_of_return
 from windlass.engine.settle import settle_waits
 from windlass.model.commands import Claim, Settled, StartChild, Suspend, Suspended, Verdict
 from windlass.model.run import Run, RunId, RunStatus
@@ -47,8 +47,10 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         waits = [step_rules.wait(item, now=now, child=children.get(item.key)) for item in command.waits]
         await tx.steps.settle([*failed, *waits])
         await tx.steps.drop(run.namespace, run_id=run.id, keys=command.dropped)
-        settled, still_open = await _decide(tx, run, command, now=now)
-        park = command.park and not settled and step_rules.leaves_nothing_to_do(failed)
+        # What failed for good is heard of first, and the code may then wait for something else.
+        is_stopped = step_rules.leaves_nothing_to_do(failed)
+        settled, still_open = await _decide(tx, run, command if is_stopped else replace(command, open=()), now=now)
+        park = command.park and not settled and is_stopped
         if park:
             run = await _park(tx, run, command, still_open, now=now)
         # Parked, the run's available_at is the only due time there is; else the holder goes on with each by itself.
@@ -56,15 +58,16 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         return Suspended(is_parked=park, verdicts=verdicts, settled=tuple(settled)), run
 
     suspended, run = await parts.run_tx("park_run" if command.park else "suspend_steps", suspend)
-    queues = {item.child.command.queue for item in command.waits if item.child is not None}
-    # Whoever waits for this queue computes anew until when it may sleep.
-    for queue in {*queues, run.queue} if suspended.is_parked else queues:
+    if suspended.is_parked:
+        tell_of_return(parts, run)
+    for queue in {item.child.command.queue for item in command.waits if item.child is not None}:
         parts.hub.publish(queue_topic(run.namespace, queue))
     return suspended
 
 
 async def _park(tx: Tx, run: Run, command: Suspend, waits: Sequence[Step], *, now: Instant) -> Run:
-    unmet = sum(step.kind is StepKind.CHILD for step in waits) if command.together else 0
+    children = sum(step.kind is StepKind.CHILD for step in waits)
+    unmet = min(children, command.wake_after or children) if command.together else 0
     parked = run_rules.park(run, waits, now=now, unmet=unmet)
     cause = given_back(parked, step_rules.cause_of_parking(waits))
     return await save_run(tx, parked, was=run, cause=cause)

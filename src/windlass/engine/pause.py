@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from windlass.engine.parts import Parts
-from windlass.engine.release import save_run
+from windlass.engine.release import save_run, tell_of_pause
 from windlass.engine.send import lock_existing
 from windlass.model.commands import PauseRun
 from windlass.model.run import PAUSED_BY, Deed, Run, RunStatus
-from windlass.notify.local import ended_topic, run_topic, worker_topic
+from windlass.notify.local import worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 
@@ -23,7 +23,6 @@ async def pause_run(parts: Parts, command: PauseRun) -> RunStatus:
     run = await parts.run_tx("pause_run", pause)
     if run.worker is not None:  # it enters no new body, and parks
         parts.hub.publish(worker_topic(run.namespace, run.worker))
-    else:  # whoever waits for the result is told that somebody has to act first
-        parts.hub.publish_here(run_topic(run.namespace, run.id))
-        parts.hub.publish_elsewhere(ended_topic(run.namespace))
+    else:
+        tell_of_pause(parts, run.namespace, run.id)
     return run.status

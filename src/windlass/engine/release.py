@@ -28,7 +28,7 @@ async def release_run(parts: Parts, claim: Claim) -> None:
         return await save_run(tx, released, was=run, cause=given_back(released, "release"))
 
     run = await parts.run_tx("release_run", release)
-    parts.hub.publish(queue_topic(run.namespace, run.queue))
+    tell_of_return(parts, run)
 
 
 async def renew_claim(parts: Parts, claim: Claim) -> None:
@@ -56,8 +56,21 @@ async def hold_run(parts: Parts, command: HoldRun) -> None:
         await save_run(tx, rules.hold(run), was=run, cause=MISMATCH)
 
     await parts.run_tx("hold_run", hold)
-    parts.hub.publish_here(run_topic(command.namespace, command.run_id))
-    parts.hub.publish_elsewhere(ended_topic(command.namespace))
+    tell_of_pause(parts, command.namespace, command.run_id)
+
+
+def tell_of_return(parts: Parts, run: Run) -> None:
+    """A run was given back: whoever waits for its queue computes anew until when it may sleep."""
+    if run.status is RunStatus.PAUSED:
+        tell_of_pause(parts, run.namespace, run.id)
+    else:
+        parts.hub.publish(queue_topic(run.namespace, run.queue))
+
+
+def tell_of_pause(parts: Parts, namespace: str, run_id: RunId) -> None:
+    """Whoever waits for the result hears that somebody has to act first."""
+    parts.hub.publish_here(run_topic(namespace, run_id))
+    parts.hub.publish_elsewhere(ended_topic(namespace))
 
 
 async def look_at_claims(parts: Parts, command: LookAtClaims) -> tuple[ClaimState, ...]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.engine.settle import is_anything_here
 from windlass.errors import NotFound
 from windlass.model.commands import ResumeRun
-from windlass.model.run import MISMATCH, RESUMED_BY, Deed, Run, RunStatus
-from windlass.model.step import Step
+from windlass.model.run import RESUMED_BY, Deed, Run, RunStatus
 from windlass.notify.local import queue_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
@@ -29,7 +26,7 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
         if tries > 1 and run.status is not RunStatus.PAUSED and not run.is_held:
             return run  # the first try was committed, its answer lost
         waits = [step for step in await tx.steps.open_waits(namespace, run_id=run_id) if not step.is_dropped]
-        is_due = await is_anything_here(tx, run, waits) or await _was_at_work(tx, run, waits)
+        is_due = await is_anything_here(tx, run, waits) or await _has_work(tx, run)
         resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
         await tx.runs.set_failure(namespace, id=run_id, failure=None)
         return await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=Deed(by=command.by))
@@ -40,13 +37,11 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
         parts.hub.publish(worker_topic(run.namespace, run.worker))
 
 
-async def _was_at_work(tx: Tx, run: Run, waits: Sequence[Step]) -> bool:
-    """Was it taken from its holder before it came to a stop by itself? Then its waits are not all there is to do.
+async def _has_work(tx: Tx, run: Run) -> bool:
+    """May there be more to do than to wait? Only a run that had parked by itself has come to a stop.
 
-    Of a run that was paused while it was executed nobody knows, so it looks; it costs a replay.
+    One that was executed, or given back, or about to go on, when it was paused is looked at: that costs a replay.
     """
     log = await tx.log.of_subject(run.namespace, kind="run", id=run.id)
-    pauses = [entry for entry in log if entry.to_status == RunStatus.PAUSED != entry.from_status]
-    if not pauses or pauses[-1].from_status != RunStatus.RUNNING:
-        return False
-    return pauses[-1].cause != MISMATCH or any(step.due_at is None for step in waits)
+    paused_from = [entry.from_status for entry in log if entry.to_status == RunStatus.PAUSED != entry.from_status]
+    return run.attempts > 0 and paused_from[-1:] not in ([RunStatus.SLEEPING], [RunStatus.WAITING])

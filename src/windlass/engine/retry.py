@@ -55,7 +55,7 @@ async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId) -> None:
     places = {} if command.from_step is None else await tx.retries.places(run.namespace, run_id=run.id)
     before = rules.kept_before(places, command.from_step)
     await tx.retries.create(run.namespace, id=new_id, retry_of=run.id, at=await tx.now())
-    await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before)
+    await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before, from_step=command.from_step)
     await tx.log.append(
         [
             NewLogEntry(

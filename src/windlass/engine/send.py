@@ -15,22 +15,22 @@ from windlass.store.base import Tx
 
 
 async def send_event(parts: Parts, command: SendEvent) -> Sent:
+    is_new = False  # when it was first looked at: found by a later try, it is what the first has written
+
     async def send(tx: Tx) -> tuple[Sent, Run]:
+        nonlocal is_new
         # Under the lock that parking takes: it sees this event, or this sees the run parked.
         run = await lock_existing(tx, command.namespace, command.run_id)
-        known = await tx.inbox.find(command.namespace, run_id=run.id, id=command.id)
+        known = await tx.inbox.find(command.namespace, run_id=run.id, kind=MessageKind.EVENT, id=command.id)
         if known is not None:
-            if (known.kind, known.name, known.payload_hash) != (
-                MessageKind.EVENT,
-                command.event,
-                command.payload_hash,
-            ):
+            if (known.name, known.payload_hash) != (command.event, command.payload_hash):
                 raise AlreadyExists(
                     f"Id {command.id!r} was used for another message to {run.id}. The same id is the same message.",
                     reason="message_conflict",
                     owner=run.id,
                 )
-            return Sent(is_repeat=True), run
+            return Sent(is_repeat=not is_new), run
+        is_new = True
         if run.status.is_terminal:
             raise WrongState("Run", run.id, run.status, wanted="one that can still receive an event")
         if await tx.inbox.count(command.namespace, run_id=run.id) >= MOST_EVENTS:

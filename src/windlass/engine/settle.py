@@ -25,20 +25,28 @@ from windlass.store.base import Tx
 async def settle_waits(
     tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant
 ) -> list[Step]:
-    """Those of the waits that are over now, as they are recorded; what they received is taken from the inbox."""
+    """Those of the waits that are over now, as they are recorded.
+
+    An event is taken from the inbox only if it is the first that the code will hear of: whatever comes before it may
+    make the code give up the branch that waits for it, and then the event is there for the next.
+    """
     asked = sorted((step for step in waits if step.key in orders), key=lambda step: orders[step.key])
+    here, late = await _events(tx, run, [step for step in asked if step.kind is StepKind.EVENT], now=now)
     over = [
-        *await _events(tx, run, [step for step in asked if step.kind is StepKind.EVENT], orders=orders, now=now),
+        *(_missed(run, step, rules.late(step), orders, now=now) for step in late),
         *await _approvals(tx, run, [step for step in asked if step.kind is StepKind.APPROVAL], orders=orders, now=now),
         *await _children(tx, run, [step for step in asked if step.kind is StepKind.CHILD], orders=orders, now=now),
         *(
-            rules.arrive(
-                step, order=orders[step.key], output=msgspec.json.encode(step.awaits), token=run.token, now=now
-            )
+            _arrived(run, step, msgspec.json.encode(step.awaits), orders, now=now)
             for step in asked
             if step.kind is StepKind.START
         ),
     ]
+    first = min(here, key=lambda item: orders[item[0].key], default=None)
+    if first is not None and all(orders[first[0].key] < (step.order or 0) for step in over):
+        step, message = first
+        await tx.inbox.take(message, by=step.key)
+        over.append(_arrived(run, step, message.payload, orders, now=now))
     await tx.steps.settle(over)
     return over
 
@@ -53,21 +61,20 @@ async def is_anything_here(tx: Tx, run: Run, waits: Sequence[Step]) -> bool:
     return any(outcome.status.is_terminal for outcome in outcomes.values())
 
 
-async def _events(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant) -> list[Step]:
-    over: list[Step] = []
+async def _events(
+    tx: Tx, run: Run, waits: Sequence[Step], *, now: Instant
+) -> tuple[list[tuple[Step, Message]], list[Step]]:
+    """Which waits could have which event, the first to wait the first that came; and which wait in vain."""
+    here: list[tuple[Step, Message]] = []
+    late: list[Step] = []
     by_event: dict[str, list[Step]] = {}
     for step in waits:
         by_event.setdefault(step.awaits or "", []).append(step)
     for steps in by_event.values():
         messages = await _unread(tx, run, steps[0], limit=len(steps))
-        for step, message in zip(steps, messages, strict=False):  # the first to wait gets the first that came
-            await tx.inbox.take(message, by=step.key)
-            over.append(rules.arrive(step, order=orders[step.key], output=message.payload, token=run.token, now=now))
-        for step in steps[len(messages) :]:
-            if rules.is_late(step, now=now):
-                failure = rules.late(step)
-                over.append(rules.miss(step, order=orders[step.key], failure=failure, token=run.token, now=now))
-    return over
+        here.extend(zip(steps, messages, strict=False))
+        late.extend(step for step in steps[len(messages) :] if rules.is_late(step, now=now))
+    return here, late
 
 
 async def _approvals(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant) -> list[Step]:
@@ -81,7 +88,7 @@ async def _approvals(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping
             output = msgspec.json.encode(Decision(outcome="expired", at=from_instant(step.due_at or now)))
         else:
             continue
-        over.append(rules.arrive(step, order=orders[step.key], output=output, token=run.token, now=now))
+        over.append(_arrived(run, step, output, orders, now=now))
     return over
 
 
@@ -91,13 +98,20 @@ async def _children(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[
     outcomes = await tx.runs.outcomes(run.namespace, ids=[RunId(step.awaits or "") for step in waits])
     over = []
     for step in waits:
-        order, outcome = orders[step.key], outcomes.get(RunId(step.awaits or ""))
+        outcome = outcomes.get(RunId(step.awaits or ""))
         if outcome is not None and outcome.status is RunStatus.COMPLETED:
-            over.append(rules.arrive(step, order=order, output=outcome.output or b"null", token=run.token, now=now))
+            over.append(_arrived(run, step, outcome.output or b"null", orders, now=now))
         elif outcome is None or outcome.status.is_terminal:
-            failure = _of_child(step, outcome)
-            over.append(rules.miss(step, order=order, failure=failure, token=run.token, now=now))
+            over.append(_missed(run, step, _of_child(step, outcome), orders, now=now))
     return over
+
+
+def _arrived(run: Run, step: Step, output: bytes, orders: Mapping[str, int], *, now: Instant) -> Step:
+    return rules.arrive(step, order=orders[step.key], output=output, token=run.token, now=now)
+
+
+def _missed(run: Run, step: Step, failure: Failure, orders: Mapping[str, int], *, now: Instant) -> Step:
+    return rules.miss(step, order=orders[step.key], failure=failure, token=run.token, now=now)
 
 
 def _of_child(step: Step, outcome: Outcome | None) -> Failure:
@@ -107,8 +121,9 @@ def _of_child(step: Step, outcome: Outcome | None) -> Failure:
         return Failure(kind=FailureKind.INTERNAL, type="NotFound", message=text, is_final=True, step=step.key)
     if outcome.failure is not None and outcome.status is RunStatus.FAILED:
         return replace(outcome.failure, is_final=True, step=step.key)
+    # Of a kind that no code of a user ends with: a run that failed because a child of its own was cancelled has failed.
     text = f"Run {step.awaits} was {outcome.status.value}."
-    return Failure(kind=FailureKind.LOGIC, type="RunCancelled", message=text, is_final=True, step=step.key)
+    return Failure(kind=FailureKind.INTERNAL, type="RunCancelled", message=text, is_final=True, step=step.key)
 
 
 async def _unread(tx: Tx, run: Run, step: Step, *, limit: int) -> list[Message]:

@@ -67,7 +67,10 @@ class StartRuns:
         for ordinal, item in enumerate(creating):
             at = created.get(ordinal)
             # No time: the row was there already, so this is the repeat of a batch whose answer was lost.
-            item.dispatched = self._claimed(item, at) if at is not None else await self._taken_up(tx, item)
+            if at is None:
+                item.dispatched = await self._taken_up(tx, item)
+            elif not item.is_gated:
+                item.dispatched = self._claimed(item, at)
             outcomes[item.run_id] = Started(run_id=item.run_id, is_repeat=False)
         losers = [item for item in items if item.run_id not in winners]
         return await self._answer_losers(tx, items, losers, outcomes)
@@ -95,10 +98,10 @@ class StartRuns:
     async def _look_at_gates(self, tx: Tx, offered: Sequence[Request]) -> None:
         """Born claimed is claimed: behind the same gates, which stay open until this is committed."""
         for namespace in sorted({item.command.namespace for item in offered}):
-            closed = await tx.gates.share(namespace)
-            for item in offered:
-                if item.command.namespace == namespace:
-                    item.is_gated = is_behind(_lane(item.command), closed) is not None
+            here = [item for item in offered if item.command.namespace == namespace]
+            closed = await tx.gates.share(namespace, served=[_lane(item.command) for item in here])
+            for item in here:
+                item.is_gated = is_behind(_lane(item.command), closed) is not None
 
     async def _take_keys(self, tx: Tx, items: Sequence[Request]) -> set[RunId]:
         """The ids that may be created: those without a key, and those that hold theirs."""
@@ -176,7 +179,7 @@ class StartRuns:
         )
 
     def _claimed(self, item: Request, at: Instant) -> ClaimedRun | None:
-        if item.offer is None or item.is_gated:
+        if item.offer is None:
             return None
         return ClaimedRun(
             run_id=item.run_id,

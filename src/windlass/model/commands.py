@@ -100,6 +100,13 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
     history: tuple[StepRecord, ...] = ()
     expires_in: Duration | None = None  # until the time-out of the whole run
     parent: RunId | None = None
+    origin: RunId | None = None  # the first run of the chain of retries that this one ends
+    begun_at: Instant | None = None  # when that one began
+
+    @property
+    def seed(self) -> RunId:
+        """From which random numbers and keys for the outside world are made: the same along a chain of retries."""
+        return self.run_id if self.origin is None else self.origin
 
 
 class BeginStep(Struct, frozen=True, kw_only=True):
@@ -187,6 +194,7 @@ class Suspend(Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()  # keys whose branch the code has given up: what they wait for wakes nobody
     park: bool = False
     together: bool = False  # all open waits are children of one map: the last one, or the first failure, wakes the run
+    wake_after: int | None = None  # … or so many of them, because others of the map can then begin
 
 
 class Verdict(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = -10, 10  # the claim walks one range per pri
 
 
 class RunStatus(StrEnum):
-    WAITING = "waiting"  # for its needs, or for an event without a deadline
+    WAITING = "waiting"  # for its needs, an event, a person or a child; due at the earliest deadline, if there is one
     PENDING = "pending"  # may be claimed once available_at has passed
     RUNNING = "running"  # claimed; available_at is the end of the claim
     SLEEPING = "sleeping"  # until available_at
@@ -62,6 +62,8 @@ class Run(Struct, frozen=True, kw_only=True):
     unmet: int = 0  # of a run that waits for all children of one map: how many have not ended
     starts_at: Instant | None = None  # when it was to begin, if it was started with a delay
     retry_of: RunId | None = None  # the run this one tries again
+    origin: RunId | None = None  # the first run of a chain of retries; none if it is this one
+    begun_at: Instant | None = None  # when that one began
 
 
 class RunView(Struct, frozen=True, kw_only=True):

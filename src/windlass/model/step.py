@@ -29,7 +29,7 @@ WAITS = frozenset({StepKind.EVENT, StepKind.APPROVAL, StepKind.CHILD, StepKind.S
 
 class StepStatus(StrEnum):
     RUNNING = "running"  # seen to have started; says nothing about how it ended
-    WAITING = "waiting"  # for due_at
+    WAITING = "waiting"  # for due_at, or until somebody brings what it awaits
     COMPLETED = "completed"
     FAILED = "failed"  # this attempt; due_at says when the next may begin, null means there is none
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from windlass.model.commands import FailStep, WaitStep
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.step import Step, StepKind, StepRecord, StepStatus
+from windlass.model.step import Step, StepRecord, StepStatus
 from windlass.model.time import Duration, Instant
 from windlass.rules import retries
 
@@ -97,9 +97,9 @@ def is_late(step: Step, *, now: Instant) -> bool:
 
 
 def late(step: Step) -> Failure:
-    """How a wait ends that was in vain."""
-    what = f"Event {step.awaits!r} did not come in time." if step.kind is StepKind.EVENT else "It did not end in time."
-    return Failure(kind=FailureKind.TIMEOUT, type="WaitTimeout", message=what, is_final=True, step=step.key)
+    """How a wait for an event ends that was in vain."""
+    text = f"Event {step.awaits!r} did not come in time."
+    return Failure(kind=FailureKind.TIMEOUT, type="WaitTimeout", message=text, is_final=True, step=step.key)
 
 
 def next_wait(waits: Sequence[Step]) -> Step | None:

@@ -40,7 +40,7 @@ class Known(dict[str, Member]):
 RUN_STATUS, STEP_STATUS, STEP_KIND, LOCK_KIND = Known(RunStatus), Known(StepStatus), Known(StepKind), Known(LockKind)
 MESSAGE_KIND, GATE_KIND = Known(MessageKind), Known(GateKind)
 
-RUN_COLUMNS = 23  # the fragment {run}, in the order of Run's fields
+RUN_COLUMNS = 25  # the fragment {run}, in the order of Run's fields
 
 _deeds = msgspec.json.Decoder(Deed)
 _failures = msgspec.json.Decoder(Failure)
@@ -92,6 +92,8 @@ def run_from_row(row: Row) -> Run:
         unmet=row[20],
         starts_at=row[21],
         retry_of=row[22],
+        origin=row[23],
+        begun_at=row[24],
     )
 
 

@@ -162,10 +162,10 @@ def graceful_stops_leave_nothing_behind(evidence: Evidence) -> list[str]:
     return found
 
 
-def _end_of_claim(run: Run, at: int, claim_for: int | None) -> int:
+def _end_of_claim(run: Run | None, at: int, claim_for: int | None) -> int:
     """No claim lasts longer than its run may; one that comes too late for that is over at once."""
     end = at + (claim_for or 0)
-    return end if run.expires_at is None else min(end, max(run.expires_at, at))
+    return end if run is None or run.expires_at is None else min(end, max(run.expires_at, at))
 
 
 def _wrong_tokens(snapshot: Snapshot) -> Iterator[str]:
@@ -195,5 +195,5 @@ def _too_early(evidence: Evidence) -> list[str]:
         for run_id, entries in evidence.last.histories.items()
         for earlier, later in pairwise([entry for entry in entries if not is_remark(entry)])
         if later.cause == "recover"
-        and later.at < _end_of_claim(evidence.last.runs[run_id], earlier.at, evidence.visibility_for)
+        and later.at < _end_of_claim(evidence.last.runs.get(run_id), earlier.at, evidence.visibility_for)
     ]

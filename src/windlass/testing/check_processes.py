@@ -14,10 +14,10 @@ from functools import cached_property
 from msgspec import Struct
 
 from windlass.codec import Codec
-from windlass.model.run import GONE, TAKEN, LogEntry, RunStatus
+from windlass.model.run import GONE, TAKEN, LogEntry
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import SECOND, Duration
-from windlass.testing import check_claims, check_runs, check_steps
+from windlass.testing import check_claims, check_control, check_runs, check_steps, check_waits
 from windlass.testing.checkers import database_is_sound
 from windlass.testing.evidence import Evidence, Snapshot, StepName, is_claim
 from windlass.testing.journal import Event, Line
@@ -38,12 +38,17 @@ ALONE: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-10": check_runs.statuses_form_a_path,
     "I-11": check_runs.inputs_never_change,
     "I-12": check_runs.acknowledged_runs_survive,
+    "I-13": check_control.nothing_is_completed_after_a_cancel,
+    "I-14": check_waits.children_are_created_once_and_awaited,
     "I-15": check_runs.attempts_are_counted,
     "I-16": check_steps.retries_keep_to_their_policy,
     "I-17": check_claims.tokens_only_grow,
     "I-19": check_claims.lost_claims_are_dropped,
     "I-21": check_claims.claims_end_by_the_stores_clock,
+    "I-24": check_control.the_log_has_no_claim_behind_a_closed_gate,
+    "I-57": check_control.deeds_are_done_once,
     "I-65": database_is_sound,
+    "events": check_waits.events_are_received_once,
 }
 
 

@@ -56,7 +56,7 @@ def steps_complete_once(evidence: Evidence) -> list[str]:
             if len({(step.kind, step.input_hash) for step in attempts}) > 1:
                 found.append(f"{run_id} {key}: one key stands for different calls")
     for line in evidence.of(Event.ENTERED):
-        if line.idempotency_key != f"{line.run_id}/{line.key}":
+        if line.idempotency_key != f"{_first_try(line.run_id, evidence.last)}/{line.key}":
             found.append(f"{line.run_id} {line.key}: idempotency key {line.idempotency_key!r} is not stable")
     return found
 
@@ -160,6 +160,14 @@ def _retried_wrongly(step: Step, entered: list[Line]) -> Iterator[str]:
     for line in entered:
         if line.attempt > step.attempt and line.at < step.due_at:
             yield f"{step.run_id} {step.key}: attempt {line.attempt} began {step.due_at - line.at} µs before it was due"
+
+
+def _first_try(run_id: str, snapshot: Snapshot) -> str:
+    """The run that was there before all retries: to the outside world they are one."""
+    run = snapshot.runs.get(run_id)
+    while run is not None and run.retry_of is not None:
+        run_id, run = run.retry_of, snapshot.runs.get(run.retry_of)
+    return run_id
 
 
 def _ended_as(status: StepStatus, evidence: Evidence, line: Line) -> bool:

@@ -49,7 +49,9 @@ def children_are_created_once_and_awaited(evidence: Evidence) -> list[str]:
     found: list[str] = []
     for snapshot in evidence.snapshots:
         born = Counter((run.parent, run.parent_step) for run in snapshot.runs.values() if run.parent is not None)
-        found += [f"{parent} {step}: {times} children of one call" for (parent, step), times in born.items() if times > 1]
+        found += [
+            f"{parent} {step}: {times} children of one call" for (parent, step), times in born.items() if times > 1
+        ]
         for run in snapshot.runs.values():
             if run.parent is not None:
                 steps = snapshot.attempts.get((run.parent, run.parent_step or ""), [])

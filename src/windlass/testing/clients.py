@@ -6,13 +6,13 @@ no answer it asks once more, in the same words. So its story may be told again f
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from windlass.app import App
 from windlass.client.handle import Handle
 from windlass.errors import Rejected
-from windlass.testing.journal import Event, Journal, Line, read_journal
+from windlass.testing.journal import Event, Journal, Line
 
 Answer = Callable[[], Awaitable[Any]]
 Question = tuple[str, str, str]  # what, about which run, under which id
@@ -22,9 +22,9 @@ DONE, REPEATED = "done", "repeated"  # what was heard: by this very question, or
 class Client:
     """`await life.client.send(handle, paid, 5, id="m-1")`: every call is one question, asked until it is answered."""
 
-    def __init__(self, app: App, journal: Journal) -> None:
+    def __init__(self, app: App, journal: Journal, *, lines: Sequence[Line] = ()) -> None:
+        """`lines`: what the clients before it have written."""
         self._app, self._journal = app, journal
-        lines = read_journal(journal.path)
         answers = (line for line in lines if line.event in (Event.HEARD, Event.DECLINED))
         self._answered: dict[Question, Line] = {(line.what, line.run_id, line.key): line for line in answers}
         self._started = {(line.what, line.key): line.run_id for line in lines if line.event is Event.ACKED}

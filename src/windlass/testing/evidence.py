@@ -82,9 +82,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def claims(self) -> Mapping[str, list[LogEntry]]:
         """The claims of each run: the n-th one gave token n."""
-        return {
-            run_id: [entry for entry in entries if is_claim(entry)] for run_id, entries in self.histories.items()
-        }
+        return {run_id: [entry for entry in entries if is_claim(entry)] for run_id, entries in self.histories.items()}
 
     @cached_property
     def inboxes(self) -> Mapping[str, list[Message]]:

@@ -27,7 +27,7 @@ from windlass.testing.clients import Client
 from windlass.testing.clock import FakeClock
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
 from windlass.testing.harness import Stuck
-from windlass.testing.journal import Event, Journal, Line
+from windlass.testing.journal import Event, Journal, Line, read_journal
 from windlass.testing.journalled_work import JournalledWork
 from windlass.worker.worker import Worker
 
@@ -58,7 +58,7 @@ class Life:
     def __init__(self, url: str, journal: Journal, *, settings: Settings, clock: FakeClock, faults: Faults) -> None:
         self.clock, self.journal, self.settings = clock, journal, settings
         self.app = App(url, settings=settings, _clock=clock, _rng=SteadyRng(), _hooks=faults)
-        self.client = Client(self.app, journal)
+        self.client = Client(self.app, journal, lines=read_journal(journal.path))
         self.workers: list[Worker] = []
         self.ghosts: list[WorkerId] = []
         self.memory: dict[str, Any] = {}  # what this process remembers: gone when it dies

@@ -33,12 +33,13 @@ class Bodies:
         host: Host,
         run_id: str,
         *,
+        seed: str,
         on_value: OnValue,
         on_failure: OnFailure,
         on_interrupt: OnInterrupt,
         nudge: Callable[[], None],
     ) -> None:
-        self._host, self._run_id = host, run_id
+        self._host, self._run_id, self._seed = host, run_id, seed
         self._on_value, self._on_failure, self._on_interrupt, self._nudge = on_value, on_failure, on_interrupt, nudge
         self._working: set[Body] = set()
         self._is_stopped = False
@@ -60,7 +61,7 @@ class Bodies:
             name=definition.name,
             attempt=call.attempt,
             run_id=self._run_id,
-            idempotency_key=f"{self._run_id}/{call.key}",
+            idempotency_key=f"{self._seed}/{call.key}",
             deadline=from_instant(Instant(host.clock.now() + stops_in)),
         )
         context = body.context = host.context.copy()

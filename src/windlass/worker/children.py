@@ -11,7 +11,7 @@ from windlass.define.event import Event
 from windlass.define.workflow import StepDefinition, WorkflowDefinition
 from windlass.errors import WrongState
 from windlass.model.commands import CancelRun, SendEvent
-from windlass.model.run import RunId
+from windlass.model.run import RunId, RunStatus
 
 if TYPE_CHECKING:
     from windlass.worker.asking import Asking
@@ -50,7 +50,8 @@ class RunChild(Child[Any]):
 
         async def cancel() -> bool:
             command = CancelRun(namespace=host.namespace, run_id=RunId(self.id), by=by)
-            return (await host.control.cancel_run(command)).is_done
+            # Not whether this call did it: tried again after a crash, it would say no to its own deed.
+            return (await host.control.cancel_run(command)).status is RunStatus.CANCELLED
 
         definition = _own(f"{self._key}/cancel", cancel)
         return self._asking.execution.ask(self._asking.for_own_step(definition, ()))

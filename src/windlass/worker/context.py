@@ -48,8 +48,9 @@ class RunContext(Context):
         self.run_id = execution.claimed.run_id
         self.key = execution.claimed.key
         self.log = RunLog(execution)
-        self.random = seeded_rng(self.run_id)
-        self._uuids = seeded_rng(self.run_id + ":uuid")
+        seed = execution.claimed.seed
+        self.random = seeded_rng(seed)
+        self._uuids = seeded_rng(seed + ":uuid")
 
     def uuid(self) -> UUID:
         return UUID(int=self._uuids.getrandbits(128), version=4)

@@ -36,7 +36,8 @@ class Entering:
                 execution.reports.wake(call)
                 continue
             if call.is_given_up:  # with the branch that asked, or with its map, which has failed
-                execution.waits.drop(call)
+                if call.record is not None or call.failures:  # else nobody knows of it
+                    execution.waits.drop(call)
                 continue
             if not self._has_thread_for(call):
                 self.calls.append(call)

@@ -51,7 +51,7 @@ class Execution:
         self.codec, self.registry = host.codec, host.registry
         self.tree = TaskTree(self.nudge)
         self.tenure = Tenure(claimed, host.clock)
-        self.now: int = claimed.started_at
+        self.now: int = claimed.started_at if claimed.begun_at is None else claimed.begun_at
         self.is_over = False
         self.outcome: RunStatus | None = None  # how the run ended here, if it did
         self.definition = definition
@@ -75,6 +75,7 @@ class Execution:
         self.bodies = Bodies(
             host,
             claimed.run_id,
+            seed=claimed.seed,
             on_value=self._on_value,
             on_failure=self._on_failure,
             on_interrupt=self._on_interrupt,
@@ -192,10 +193,11 @@ class Execution:
             self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), asked))
             return
         self.waits.sort_out()
-        if not self.is_leaving:
+        # First what has come from outside, then what is ours to do: an event wins over a sleep that is over.
+        if not self.is_leaving and not self.waits.is_undecided:
             self.entering.enter_all()
         is_idle = is_still and not self.is_busy
-        has_news = bool(self._failed) or self.waits.has_news
+        has_news = bool(self._failed or self.waits.new) or (self.waits.is_undecided and self.can_decide)
         if has_news and (self.entering or not is_idle):
             self._suspend(park=False)
         elif not is_idle:
@@ -213,11 +215,19 @@ class Execution:
             self.ending.end(self.reports.deadlock())
 
     def _leave_if_nothing_came(self) -> None:
-        has_come = self.is_busy or self._results or self._failed or self.waits.has_news
+        has_come = self.is_busy or self._results or self._failed or self.waits.new or self.waits.is_undecided
         if self._is_parking or has_come or self.tree.foreign_waits() != []:
             self.nudge()  # it moved, if only by itself
         else:
             self.ending.end(self.reports.release())
+
+    @property
+    def can_decide(self) -> bool:
+        """May the engine take events for the waits of this run? Not while a result is on its way to the code.
+
+        The code may give a wait up when it hears of that, and an event that was taken for it would be lost.
+        """
+        return not self._results and not self.reports.writing
 
     @property
     def is_busy(self) -> bool:
@@ -229,7 +239,7 @@ class Execution:
             return False
         self._standby.stop()
         _, call, value_of, at = heapq.heappop(self._results)
-        if call.record is not None and call.record.order is not None:
+        if call.record is not None and call.record.order is not None and not call.record.is_copied:
             self._recorded -= 1
         self.now = max(self.now, at)
         try:
@@ -304,12 +314,12 @@ class Execution:
         if self.reports.is_suspending:
             return  # this news is written with whatever else comes until that is answered
         failed, self._failed = self._failed, []
-        together = park and self.waits.are_together
+        one_map = self.waits.one_map() if park else None
         self._is_parking = park
-        self.ending.start(self.reports.suspend(failed, self.waits.take_new(), park=park, together=together))
+        self.ending.start(self.reports.suspend(failed, self.waits.take_new(), park=park, one_map=one_map))
 
     def not_parked(self) -> None:
-        """The run stays: some failure was for good, so its code goes on."""
+        """The run stays: something failed for good, or has come, and its code goes on."""
         self._is_parking = False
 
     def _disagree(self, error: ReplayMismatch) -> None:

@@ -13,7 +13,7 @@ from windlass.define.context import RAISE
 from windlass.define.event import Event
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, RunCancelled, RunFailed, WaitTimeout
-from windlass.model.failure import Failure
+from windlass.model.failure import Failure, FailureKind
 from windlass.model.message import Decision
 from windlass.worker.calls import Read
 
@@ -46,7 +46,7 @@ def read_child(
 
 
 def _ended_badly(run_id: str, definition: WorkflowDefinition, failure: Failure, codec: Codec) -> Exception:
-    if failure.type == RunCancelled.__name__:
+    if (failure.kind, failure.type) == (FailureKind.INTERNAL, RunCancelled.__name__):
         return RunCancelled(run_id, failure.message)
     return RunFailed(
         failure.type,

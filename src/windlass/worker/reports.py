@@ -30,7 +30,7 @@ from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Timer
 from windlass.worker import recall
-from windlass.worker.calls import Body, Call
+from windlass.worker.calls import Body, Call, Group
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -142,17 +142,18 @@ class Reports:
         self._execution.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
 
     def suspend(
-        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool, together: bool
+        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool, one_map: Group | None
     ) -> Coroutine[Any, Any, None]:
         """Write failed attempts and new waits and have open waits decided; with `park`, leave the run if all are open.
 
         The run is busy from this call on, and not from the first turn of the coroutine: a park that was decided in
         between would give the claim away under these writes.
         """
-        state = self._execution.waits
-        state.is_undecided = False
+        state, can_decide = self._execution.waits, self._execution.can_decide
         orders = [self._next_order() for _ in failed]
-        deciding = [*state.open.values(), *(call for call in waits if call.kind.is_wait)]
+        new = [call for call in waits if call.kind.is_wait]
+        deciding = [*state.open.values(), *new] if can_decide else []
+        state.is_undecided = not can_decide and bool(new or state.is_undecided)
         decided = tuple(OpenWait(key=call.key, order=self._next_order()) for call in deciding)
         held = self._next_order()  # keeps the run busy while the waits are on their way
         self.writing.update((*orders, *(item.order for item in decided), held))
@@ -166,7 +167,9 @@ class Reports:
             open=decided,
             dropped=state.take_dropped(),
             park=park,
-            together=together,
+            together=one_map is not None,
+            # Half of the places are free then: each end by itself would be a replay for one more child.
+            wake_after=None if one_map is None or not one_map.backlog else max(1, (one_map.limit or 0) // 2),
         )
         return self._suspend(command, failed, waits, held=held)
 
@@ -195,6 +198,8 @@ class Reports:
             if over is not None:
                 value_of = recall.settled(over, settled.output, settled.failure)
                 results.append((settled.order, over, value_of, settled.at))
+        if results and state.open:
+            state.is_undecided = True  # one event at a time: another may be there
         for result in sorted(results, key=lambda result: result[0]):  # none overtakes another
             execution.result(*result)
         execution.advance()

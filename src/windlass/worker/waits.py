@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from windlass.model.commands import Settled
 from windlass.model.time import MILLISECOND, SECOND
-from windlass.worker.calls import Call
+from windlass.worker.calls import Call, Group
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -31,10 +31,6 @@ class Waits:
 
     def __bool__(self) -> bool:
         return bool(self.timed or self.open)
-
-    @property
-    def has_news(self) -> bool:
-        return bool(self.new) or self.is_undecided
 
     def begin(self, call: Call) -> None:
         """A wait that is not on record: it is written at the next standstill."""
@@ -125,12 +121,11 @@ class Waits:
         if not self.open:
             self.is_undecided = False
 
-    @property
-    def are_together(self) -> bool:
-        """Are all of them children of one map that has nobody left to start? Then only the last is worth waking for."""
+    def one_map(self) -> Group | None:
+        """The map of which all of them are children, if there is one: then not every end is worth waking for."""
         calls = [*self.open.values(), *(call for call in self.new if call.kind.is_wait)]
         group = calls[0].group if calls else None
-        return group is not None and not group.backlog and all(call.group is group for call in calls)
+        return group if all(call.group is group for call in calls) else None
 
     def stop(self) -> None:
         for call in [*self.timed, *self.open.values()]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from windlass.model.gate import Gate, GateKind
+from windlass.model.worker import Served
 from windlass.store.rows import gate_from_row
 
 if TYPE_CHECKING:
@@ -49,7 +50,12 @@ class GateQueries:
         """What is paused now."""
         return [gate_from_row(row) for row in await self._connection.all("closed_gates", namespace=namespace)]
 
-    async def share(self, namespace: str) -> list[Gate]:
-        """What is paused; and what is not stays so until this transaction ends."""
-        gates = [gate_from_row(row) for row in await self._connection.all("share_gates", namespace=namespace)]
-        return [gate for gate in gates if gate.is_paused]
+    async def lock(self) -> None:
+        """Wait for the claims that go through gates now, and let no other one through."""
+        await self._connection.all("lock_gates")
+
+    async def share(self, namespace: str, *, served: Sequence[Served]) -> list[Gate]:
+        """What of the gates before these lanes is paused; and what is not stays so until this transaction ends."""
+        names = sorted({namespace, *(item.queue for item in served), *(item.name for item in served)})
+        rows = await self._connection.all("share_gates", namespace=namespace, names=names)
+        return [gate for gate in map(gate_from_row, rows) if gate.is_paused]

@@ -40,12 +40,12 @@ class InboxQueries:
         )
         return changed == 1
 
-    async def find(self, namespace: str, *, run_id: RunId, id: str) -> Message | None:
-        row = await self._connection.first("message_by_id", namespace=namespace, run_id=run_id, id=id)
+    async def find(self, namespace: str, *, run_id: RunId, kind: MessageKind, id: str) -> Message | None:
+        row = await self._connection.first("message_by_id", namespace=namespace, run_id=run_id, kind=kind, id=id)
         return None if row is None else message_from_row(row)
 
     async def count(self, namespace: str, *, run_id: RunId) -> int:
-        """How many messages the run was sent, received ones included."""
+        """About how many messages the run was sent, received ones included: their numbers may have gaps."""
         row = await self._connection.first("last_message", namespace=namespace, run_id=run_id)
         return 0 if row is None or row[0] is None else int(row[0])
 

@@ -30,10 +30,14 @@ class RetryQueries:
         await self._connection.run("copy_run", namespace=namespace, id=id, retry_of=retry_of, at=at)
         await self._connection.run("copy_payload", namespace=namespace, id=id, retry_of=retry_of)
 
-    async def fill(self, namespace: str, *, id: RunId, retry_of: RunId, before: int | None) -> None:
-        """Give the new run the completed steps that come before this place, and what was sent to the old one."""
+    async def fill(
+        self, namespace: str, *, id: RunId, retry_of: RunId, before: int | None, from_step: str | None
+    ) -> None:
+        """Give the new run the completed steps that come before this place, what was sent to the old one, and its
+        children that it has started by these steps."""
         await self._connection.run("copy_steps", namespace=namespace, id=id, retry_of=retry_of, before=before)
-        await self._connection.run("copy_messages", namespace=namespace, id=id, retry_of=retry_of)
+        await self._connection.run("move_children", namespace=namespace, id=id, retry_of=retry_of)
+        await self._connection.run("copy_messages", namespace=namespace, id=id, retry_of=retry_of, from_step=from_step)
 
     async def move_key(self, namespace: str, *, id: RunId, retry_of: RunId) -> None:
         """Whoever starts with the key of the old run gets the new one from now on."""

@@ -37,7 +37,6 @@ class NewRun(Struct, frozen=True, kw_only=True):
     parent: RunId | None = None
     parent_step: str | None = None
     follows_parent: int = 0
-    retry_of: RunId | None = None
 
 
 class ClaimedRow(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,11 @@
 -- name: enter_gates
 -- Make sure that gates exist, so that whoever claims behind them has a row to lock.
 insert into gates (namespace, kind, name) values (:namespace, :kind, :name)
-on conflict (namespace, kind, name) do nothing;
+on conflict (namespace, name, kind) do nothing;
+
+-- name: lock_gates
+-- Let nobody go through any gate until this transaction ends. Where one writes at a time there is nothing to do.
+select 1;
 
 -- name: set_gate
 -- Close or open a gate that exists, and say who did it; one that stands so already stays as it is. Waits for the claims
@@ -20,5 +24,5 @@ select {gate} from gates g where g.namespace = :namespace and g.kind = :kind and
 select {gate} from gates g where g.namespace = :namespace and g.is_paused = 1 order by g.kind, g.name;
 
 -- name: share_gates
--- Every gate of a namespace, which nobody may close until this transaction ends.
-select {gate} from gates g where g.namespace = :namespace order by g.kind, g.name {for_share};
+-- Gates of these names, which nobody may close until this transaction ends.
+select {gate} from {rows:gates.name:names} {for_share};

@@ -5,14 +5,14 @@ select :namespace, :run_id,
        coalesce((select max(b.seq) from inbox b where b.namespace = :namespace and b.run_id = :run_id), 0) + 1,
        :kind, :name, :id, :payload, :payload_hash, {now}
  where true
-on conflict (namespace, run_id, id) do nothing;
+on conflict (namespace, run_id, kind, id) do nothing;
 
 -- name: message_by_id
--- One message, by the id its sender gave it.
-select {message} from inbox b where b.namespace = :namespace and b.run_id = :run_id and b.id = :id;
+-- One message of a kind, by the id its sender gave it.
+select {message} from inbox b where b.namespace = :namespace and b.run_id = :run_id and b.kind = :kind and b.id = :id;
 
 -- name: last_message
--- How many messages a run was sent so far: they are numbered without gaps.
+-- The number of the last message that a run was sent.
 select max(b.seq) from inbox b where b.namespace = :namespace and b.run_id = :run_id;
 
 -- name: unread_messages

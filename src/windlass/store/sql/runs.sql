@@ -2,7 +2,7 @@
 -- Insert runs that are pending, or already claimed by the worker named (local dispatch). An id that exists is a repeat.
 -- A time-out counts from when the run is due for the first time, and caps the end of a claim.
 insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
-                  attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent, retry_of)
+                  attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent)
 values (:namespace, :id, :name, :version, :queue, :priority,
         case when :worker is null then 'pending' else 'running' end,
         case when :worker is null then coalesce(:at, {now} + coalesce(:delay_for, 0))
@@ -11,7 +11,7 @@ values (:namespace, :id, :name, :version, :queue, :priority,
         case when :worker is null then 0 else 1 end, {now},
         case when :worker is null then null else {now} end,
         coalesce(:at, {now} + coalesce(:delay_for, 0)) + :timeout_for,
-        coalesce(:at, {now} + :delay_for), :parent, :parent_step, :follows_parent, :retry_of)
+        coalesce(:at, {now} + :delay_for), :parent, :parent_step, :follows_parent)
 on conflict do nothing;
 insert into payloads (namespace, run_id, start_key, input)
 values (:namespace, :id, :start_key, :input);
@@ -30,7 +30,7 @@ select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as s
        r.token + 1 as token, :worker as worker, :poll as poll,
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
-       r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of,
+       r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of, r.origin, r.begun_at,
        r.status as was, r.available_at as due_at, p.input, p.start_key
   from lanes l
  cross join runs r on r.rowid in (

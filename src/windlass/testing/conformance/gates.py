@@ -165,7 +165,7 @@ class GateConformance:
         await create(store, new_run(1), new_run(2))
 
         async def claim(tx: Tx) -> None:
-            assert await tx.gates.share(NAMESPACE) == []
+            assert await tx.gates.share(NAMESPACE, served=SERVED) == []
             rows = await tx.runs.claim(
                 namespace=NAMESPACE, served=SERVED, limit=1, worker=WORKER, poll=1, claim_for=lambda name: VISIBLE_FOR
             )

@@ -12,14 +12,13 @@ with given as materialized (
      cross join unnest(:namespace::text[], :id::text[], :name::text[], :version::text[], :queue::text[],
                        :priority::bigint[], :at::bigint[], :delay_for::bigint[], :worker::text[], :poll::bigint[],
                        :claim_for::bigint[], :start_key::text[], :input::bytea[], :timeout_for::bigint[],
-                       :parent::text[], :parent_step::text[], :follows_parent::bigint[], :retry_of::text[])
+                       :parent::text[], :parent_step::text[], :follows_parent::bigint[])
            as i (namespace, id, name, version, queue, priority, at, delay_for, worker, poll, claim_for, start_key, input,
-                 timeout_for, parent, parent_step, follows_parent, retry_of)
+                 timeout_for, parent, parent_step, follows_parent)
 ),
 created as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
-                      attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent,
-                      retry_of)
+                      attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent)
     select namespace, id, name, version, queue, priority,
            case when worker is null then 'pending' else 'running' end,
            case when worker is null then coalesce(at, now + coalesce(delay_for, 0))
@@ -28,7 +27,7 @@ created as (
            case when worker is null then 0 else 1 end, now,
            case when worker is null then null else now end,
            coalesce(at, now + coalesce(delay_for, 0)) + timeout_for, coalesce(at, now + delay_for),
-           parent, parent_step, follows_parent, retry_of
+           parent, parent_step, follows_parent
       from given
     on conflict do nothing
     returning namespace, id, status, created_at
@@ -36,7 +35,7 @@ created as (
 stored as (
     insert into payloads (namespace, run_id, start_key, input)
     select namespace, id, start_key, input from given
-     where (parent is null and retry_of is null) or id in (select c.id from created c)
+     where parent is null or id in (select c.id from created c)
     on conflict (namespace, run_id) do nothing
 ),
 noted as (
@@ -84,6 +83,7 @@ claimed as materialized (
            r.recoveries + case when r.status = 'running' then 1 else 0 end as recoveries,
            r.created_at, coalesce(r.started_at, (select now from t)) as started_at, r.finished_at,
            r.expires_at, r.held, r.parent, r.parent_step, 0::bigint as unmet, r.starts_at, r.retry_of,
+           r.origin, r.begun_at,
            r.status as was, r.available_at as due_at
       from picked r
 ),

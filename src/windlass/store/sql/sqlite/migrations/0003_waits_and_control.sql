@@ -8,6 +8,8 @@ alter table runs add column follows_parent integer not null default 0;
 alter table runs add column unmet integer not null default 0;
 alter table runs add column starts_at integer;
 alter table runs add column retry_of text;
+alter table runs add column origin text;
+alter table runs add column begun_at integer;
 
 -- A child is created once per step of its parent, and a run is retried once.
 create unique index runs_parent on runs (namespace, parent, parent_step) where parent is not null;
@@ -35,7 +37,7 @@ create table inbox (
     primary key (namespace, run_id, seq)
 ) strict, without rowid;
 
-create unique index inbox_id on inbox (namespace, run_id, id);
+create unique index inbox_id on inbox (namespace, run_id, kind, id);
 create index inbox_unread on inbox (namespace, run_id, kind, name, seq) where taken_by is null;
 
 -- What is paused as a whole. A row exists from the first worker on, so that a claim has something to lock.
@@ -47,5 +49,5 @@ create table gates (
     paused_by text,
     note      text,
     paused_at integer,
-    primary key (namespace, kind, name)
+    primary key (namespace, name, kind)
 ) strict, without rowid;

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from windlass.model.commands import FailStep, WaitStep
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.step import Step, StepRecord, StepStatus
+from windlass.model.step import Step, StepKind, StepRecord, StepStatus
 from windlass.model.time import Duration, Instant
 from windlass.rules import retries
 
@@ -62,6 +62,8 @@ def wait(command: WaitStep, *, now: Instant, child: str | None = None) -> Step:
 
 
 def _due_at(command: WaitStep, *, now: Instant) -> Instant | None:
+    if command.kind in (StepKind.CHILD, StepKind.START):
+        return None  # a run ends in its own time
     if command.due_at is not None:
         return command.due_at
     if command.due_for is None and command.kind.is_wait:

@@ -46,8 +46,8 @@ class Fenced(Protocol):
     def token(self) -> int: ...
 
 
-class JournalledWork:
-    """api.service.Work, passed through. `who` tells the writes of a real worker from those a test makes by hand."""
+class JournalledPresence:
+    """api.service.Workers, passed through: what a worker says about itself is not worth a line."""
 
     def __init__(self, work: Work, journal: Journal, *, who: str) -> None:
         self._work, self._journal, self._who = work, journal, who
@@ -58,9 +58,6 @@ class JournalledWork:
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
         await self._work.listen(namespace, worker, wait_for)
 
-    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
-        return await self._work.look_at_claims(command)
-
     async def heartbeat(self, command: Heartbeat) -> None:
         await self._work.heartbeat(command)
 
@@ -69,6 +66,13 @@ class JournalledWork:
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await self._work.probe_workers(command)
+
+
+class JournalledWork(JournalledPresence):
+    """api.service.Work, passed through. `who` tells the writes of a real worker from those a test makes by hand."""
+
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        return await self._work.look_at_claims(command)
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         claimed = await self._work.claim_runs(command)

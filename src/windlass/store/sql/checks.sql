@@ -43,6 +43,7 @@ select 'a run that was given back still counts recoveries', r.namespace, r.id fr
  where r.status in ('waiting', 'pending', 'sleeping', 'paused') and r.recoveries <> 0
    and (select g.cause from log g
          where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
+           and g.from_status is distinct from g.to_status
          order by g.seq desc limit 1) not in ('death', 'session_lost')
 union all
 select 'started_at and claims disagree', r.namespace, r.id from runs r

@@ -119,7 +119,7 @@ class LogConformance:
             ("pending", "release"),
             ("running", "claim"),
             ("paused", "mismatch"),
-            ("sleeping", "resume"),
+            ("pending", "resume"),
             ("running", "claim"),
             ("completed", "finish"),
         ]

@@ -279,9 +279,9 @@ class RetryConformance:
 
     async def test_what_nobody_received_is_there_and_so_is_what_must_be_received_again(self, engine: Engine) -> None:
         old = await worked(engine, "a")
-        for number in range(1, 4):
+        for number in range(1, 5):
             await engine.control.send_event(sending(old.id, message=f"msg_{number}", payload=b"%d" % number))
-        for order, key in ((1, "one"), (2, "two")):
+        for order, key in ((1, "one"), (2, "two"), (3, "three")):
             await engine.work.suspend_run(parking(old, event_wait(old, key=key), order=order, park=False))
         await fail(engine, old)
 
@@ -289,13 +289,13 @@ class RetryConformance:
 
         messages = await engine.runs.list_messages(NAMESPACE, new.id)
         assert [(item.seq, item.id, item.taken_by) for item in messages] == [
-            (1, "msg_1", "one"),
-            (2, "msg_2", None),
+            (1, "msg_1", "one"),  # and not the second: from its step on another one is wanted
             (3, "msg_3", None),
+            (4, "msg_4", None),
         ]
         run = await claim_one(engine, 2)
         answer = await engine.work.suspend_run(parking(run, event_wait(run, key="two"), park=False))
-        assert [(item.key, item.output) for item in answer.settled] == [("two", b"2")]
+        assert [(item.key, item.output) for item in answer.settled] == [("two", b"3")]
         repeat = await engine.control.send_event(sending(new.id, message="msg_1", payload=b"1"))
         assert repeat.is_repeat
 

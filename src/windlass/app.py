@@ -101,7 +101,7 @@ class App(Declarations, Asks):
 
         With `key=` a program that was killed goes on where it stood when it is run again.
         """
-        definition = self._registry.find_workflow(fn)
+        definition = self._registry.find_workflow(fn, verb="app.run")
         given: Mapping[str, Any] = options
         refuse_unknown_options(given, verb="run", function=fn, args=args, allowed=START_OPTIONS)
         self._opening.check_free("app.run()", f"handle = await app.start({_arguments(fn, args, given)})")

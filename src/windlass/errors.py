@@ -79,8 +79,9 @@ class WrongState(Rejected):
 
     code = "wrong_state"
 
-    def __init__(self, kind: str, id: str, state: str, *, wanted: str) -> None:
-        super().__init__(f"{kind} {id} is {state}; {wanted} was expected.")
+    def __init__(self, kind: str, id: str, state: str, *, wanted: str, hint: str = "") -> None:
+        text = f"{kind} {id} is {state}; {wanted} was expected."
+        super().__init__(f"{text} {hint}" if hint else text)
         self.kind, self.id, self.state, self.wanted = kind, id, state, wanted
 
 

@@ -243,6 +243,23 @@ async def test_a_decision_whose_answer_was_lost_is_not_made_twice(open_harness: 
     assert await handle.result() == ["ann", "bob"]
 
 
+async def test_a_second_click_does_not_decide_the_next_approval(harness: Harness) -> None:
+    @harness.app.workflow
+    async def shipping(ctx: Context) -> list[str]:
+        return [(await ctx.approval("Ship?")).outcome, (await ctx.approval("Wire 1,000,000?")).outcome]
+
+    handle = await harness.start(shipping)
+    await harness.idle()
+    await handle.approve(by="ann")
+    await harness.idle()
+    with pytest.raises(InvalidInput, match=r"is approved already, and 'approval#2' \(Wire 1,000,000\?\) waits now"):
+        await handle.approve(by="ann")
+    assert await handle.status() == "waiting"
+    await handle.approve(by="ann", step="approval#2")  # this time on purpose
+
+    assert await handle.result() == ["approved", "approved"]
+
+
 @pytest.mark.parametrize("id", ["approval", "approval/approval"])
 async def test_an_event_may_have_any_id_also_one_that_looks_like_an_approval(harness: Harness, id: str) -> None:
     said = harness.app.event("said", str)

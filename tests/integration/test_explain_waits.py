@@ -43,7 +43,7 @@ async def test_a_run_that_waits_for_an_event(open_shared: OpenHarness) -> None:
     assert found.title == f"Run {handle.id} ('ask') is waiting."
     assert found.text == (
         "It has waited since 00:00:00 UTC (30 s) for event 'replied' and holds no worker. There is no deadline. "
-        f"Send 'replied', with its payload if it has one: windlass send {handle.id} replied"
+        f"Send 'replied', with its payload or null: windlass send {handle.id} replied PAYLOAD"
     )
     assert (found.code, found.step, found.until) == ("waiting_for_event", "receive/replied", None)
     assert found.brief == "event 'replied'"
@@ -60,7 +60,7 @@ async def test_a_run_that_waits_for_an_event_until_a_time(open_shared: OpenHarne
     assert found.text == (
         "It has waited since 00:00:00 UTC (30 s) for event 'replied' and holds no worker. Without it the workflow goes "
         "on at 00:03:00 UTC, in 2 min 30 s: with the default of receive(), or with WaitTimeout. "
-        f"Send 'replied', with its payload if it has one: windlass send {handle.id} replied"
+        f"Send 'replied', with its payload or null: windlass send {handle.id} replied PAYLOAD"
     )
     assert (found.code, found.brief) == ("waiting_for_event", "event 'replied' until 00:03:00 UTC")
     assert found.until == (await row_of(harness, handle)).available_at
@@ -252,7 +252,7 @@ async def test_a_run_that_waits_for_several_things_names_each(open_shared: OpenH
     assert found.text == (
         "It has waited since 00:00:00 UTC (30 s) for event 'replied' until 02:00:00 UTC, the approval 'Ship it?' and a "
         "sleep until 03:00:00 UTC at once and holds no worker; whichever comes first wakes it. "
-        f"Send 'replied', with its payload if it has one: windlass send {handle.id} replied, and decide: "
+        f"Send 'replied', with its payload or null: windlass send {handle.id} replied PAYLOAD, and decide: "
         f"windlass approve {handle.id}, or windlass reject {handle.id}"
     )
     assert (found.code, found.step) == ("waiting_for_several", None)
@@ -349,7 +349,7 @@ async def test_a_run_that_must_end_in_time_says_so_while_it_waits(open_shared: O
     assert found.text == (
         "It has waited since 00:00:00 UTC (30 s) for event 'replied' and holds no worker. "
         "It must end by 01:00:00 UTC (59 min 30 s left). "
-        f"Send 'replied', with its payload if it has one: windlass send {handle.id} replied"
+        f"Send 'replied', with its payload or null: windlass send {handle.id} replied PAYLOAD"
     )
 
 

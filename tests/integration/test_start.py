@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import OpenHarness, path_of, row_of
-from windlass import AlreadyExists, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed
+from windlass import AlreadyExists, App, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed, call
 from windlass.codec import MAX_PAYLOAD
 from windlass.model.duration import from_instant
 from windlass.model.page import ListRuns
@@ -231,6 +231,7 @@ async def test_a_time_that_has_passed_means_now(harness: Harness) -> None:
         {"at": datetime(1, 1, 1, tzinfo=UTC)},
         {"at": "2026-02-30"},
         {"at": 5},
+        {"at": datetime(2126, 1, 1, tzinfo=UTC)},
         {"delay": -1},
         {"delay": "5"},
         {"delay": True},
@@ -337,6 +338,35 @@ async def test_an_unknown_workflow_is_answered_with_names_that_look_alike(shop: 
     assert unknown.value.close == ("order",)
     assert "Workflow 'ordr' does not exist. Did you mean 'order'?" in str(unknown.value)
     assert await count_runs(shop) == 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: order(Opaque(), "7"), "takes the function, not its result: app.start(order, …), without calling it."),  # type: ignore[arg-type]
+        (lambda: None, "takes the function of a workflow, not None."),
+    ],
+)
+async def test_what_is_no_workflow_is_refused_with_what_to_write(shop: Harness, wrong: Any, said: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await shop.app.start(wrong(), "7")
+    with pytest.raises(InvalidInput) as one_of_many:
+        await shop.app.start_many([call(order, "7"), call(wrong(), "7")])
+
+    assert str(refused.value) == f"app.start() {said}"
+    assert str(one_of_many.value).startswith("calls[1]: windlass.call() takes the function")
+    assert await count_runs(shop) == 0
+
+
+async def test_a_workflow_of_another_app_is_said_to_be_one(shop: Harness) -> None:
+    async def elsewhere(ctx: Context) -> None: ...
+
+    other = App("sqlite:///:memory:")
+    other.workflow(elsewhere)
+
+    with pytest.raises(NotFound, match=r"elsewhere \(test_start.py:\d+\) is declared in another App: ask that one"):
+        await shop.app.start(elsewhere)
 
 
 @pytest.mark.spec("security:10")

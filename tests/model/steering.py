@@ -75,9 +75,17 @@ class Steering(Waits):
         waiting = [step for step in asked if step.status == "waiting" and self._decision_on(run, step) is None]
         if len(waiting) > 1:
             raise Refused("invalid_input")
+        if waiting and any(self._is_like(command, message) for message in self.inbox.get(run.id, [])):
+            raise Refused("invalid_input")  # perhaps a second click, and not meant for the next approval
         if not asked:
             raise Refused("wrong_state")
         return waiting[0] if waiting else max(asked, key=lambda step: (step.started_at, step.order or 0))
+
+    def _is_like(self, command: Decide, message: Message) -> bool:
+        if message.kind != "approval":
+            return False
+        decision = msgspec.json.decode(message.payload, type=Decision)
+        return (decision.outcome == "approved", decision.by) == (command.is_approved, command.by)
 
     def _decision_on(self, run: Run, step: Step) -> Decision | None:
         for message in self.inbox.get(run.id, []):

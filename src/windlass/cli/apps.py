@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import traceback
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from windlass.api.service import Control, Runs
@@ -66,13 +67,15 @@ def load_app(target: str) -> App:
     module_name, _, name = target.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: object = importlib.import_module(module_name)
+        # What a module prints is no answer of ours: `ID=$(windlass start …)` and --json are read by programs.
+        with redirect_stdout(sys.stderr):
+            found: object = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and (module_name + ".").startswith(error.name + "."):
             hint = f"It is looked for in {Path.cwd()} and where Python looks."
             raise NotFound("module", module_name, hint=hint) from None
         raise _import_failed(module_name, error) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _import_failed(module_name, error) from None
     for part in name.split("."):
         if not hasattr(found, part):
@@ -88,7 +91,7 @@ def load_app(target: str) -> App:
     return found
 
 
-def _import_failed(module: str, error: Exception) -> NotAllowed:
+def _import_failed(module: str, error: BaseException) -> NotAllowed:
     """Say where it broke: the innermost line of the user's own files, not of the import machinery."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     if isinstance(error, SyntaxError) and error.filename is not None:

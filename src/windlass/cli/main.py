@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -38,6 +41,7 @@ from windlass.cli.worker import worker
 from windlass.errors import WindlassError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+NEGATIVE = re.compile("-[0-9]")
 
 
 class CommandLine(click.Group):
@@ -45,6 +49,8 @@ class CommandLine(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         session = extra.setdefault("obj", Session())
+        given = extra.get("args", args[0] if args else None)
+        typed: list[str] = sys.argv[1:] if given is None else list(given)
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False, "prog_name": "windlass"})
         except click.exceptions.NoArgsIsHelpError as help:
@@ -55,7 +61,7 @@ class CommandLine(click.Group):
         except Exception as error:
             if isinstance(error, OSError):
                 _forget_output()
-            code = _complain(session, error)
+            code = _complain(session, error, typed)
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -71,10 +77,14 @@ class CommandLine(click.Group):
             ctx.exit(0)
 
 
-def _complain(session: Session, error: Exception) -> int:
+def _complain(session: Session, error: Exception, typed: Sequence[str]) -> int:
     """Write what went wrong in one line, and say how to exit."""
-    message, code, exit_code = _judge(error)
-    message = " ".join((session.advise(message) if isinstance(error, WindlassError) else message).split())
+    if isinstance(error, click.UsageError):  # it may have come up before the option was read
+        session.is_json = session.is_json or "--json" in _before_dashes(typed)
+    negative = _about_negative_number(error, typed)
+    message, code, exit_code = _judge(error) if negative is None else (negative, "usage", MISUSED)
+    is_ours = negative is not None or isinstance(error, WindlassError)
+    message = " ".join((session.advise(message) if is_ours else message).split())
     if session.is_json:
         line = json.dumps({"error": {"code": code, "message": message}})
     else:
@@ -102,6 +112,27 @@ def _judge(error: Exception) -> tuple[str, str, int]:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"
     return f"{type(error).__name__} at {where}: {error}. This is a bug in Windlass; please report it.", "bug", FAILED
+
+
+def _before_dashes(typed: Sequence[str]) -> list[str]:
+    """The words among which options are looked for."""
+    return list(typed[: typed.index("--")] if "--" in typed else typed)
+
+
+def _about_negative_number(error: Exception, typed: Sequence[str]) -> str | None:
+    """How to type a negative number, if it is one that was taken for an option."""
+    if not isinstance(error, click.NoSuchOption) or NEGATIVE.match(error.option_name) is None:
+        return None
+    command = error.ctx.command.name if error.ctx is not None else None
+    if command not in (start.name, send.name):
+        return None
+    words = _before_dashes(typed)
+    words = words[words.index(command) :]
+    place = next((place for place, word in enumerate(words) if NEGATIVE.match(word)), len(words))
+    front, behind = words[:place], words[place:]
+    if any(word.startswith("--") for word in words):  # some may be values of options
+        return "Negative numbers go behind a -- of their own, after all options."
+    return f"Negative numbers go behind --: windlass {shlex.join(front)} -- {shlex.join(behind)}"
 
 
 def _forget_output() -> None:

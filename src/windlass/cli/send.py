@@ -1,4 +1,4 @@
-"""`windlass send RUN EVENT [PAYLOAD]`: put an event into a run's inbox."""
+"""`windlass send RUN EVENT PAYLOAD`: put an event into a run's inbox."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ from windlass.model.step import StepKind, StepStatus
 from windlass.rules.limits import check_key, check_name
 
 
+def _check_id(text: str) -> str:
+    return check_key(text, what="--id")
+
+
 @click.command(short_help="Send an event to a run.")
-@click.argument("words", metavar="RUN EVENT [PAYLOAD]", nargs=-1, required=True, type=Text())
+@click.argument("words", metavar="RUN EVENT PAYLOAD", nargs=-1, required=True, type=Text())
 @click.option("--key", type=Text(check_key), help="The run that was started with this key, in place of RUN.")
-@click.option("--id", "message_id", type=Text(check_key), help="The same id again is the same event.")
+@click.option("--id", "message_id", type=Text(_check_id), help="The same id again is the same event.")
 @click.option("--app", "target", metavar="MODULE:APP", type=Text(check_target), help="Check name and payload by it.")
 @shared_options
 @click.pass_obj
@@ -35,8 +39,8 @@ def send(
 ) -> None:
     """Send an event to a run, which keeps it until it is received, once.
 
-    RUN is the id of a run or the beginning of it. PAYLOAD is a JSON value, null if it is left out; a word that is not
-    JSON is taken as text. Without --app it is stored as it is, whatever the program expects.
+    RUN is the id of a run or the beginning of it. PAYLOAD is a JSON value, or a word that is taken as text; null if
+    the event has none. Without --app it is stored as it is, whatever the program expects.
     """
     run, event, payload = _told_apart(words, key=key)
     app = None if target is None else take_app(session, target)
@@ -77,11 +81,13 @@ def _told_apart(words: Sequence[str], *, key: str | None) -> tuple[str | None, s
     """Which word is what: with --key there is no RUN in front."""
     if key is not None and lookup.PREFIX.fullmatch(words[0]):  # it would be taken for the event
         lookup.check_one_given(words[0], key=key)
-    needed = 1 if key is not None else 2
-    if not needed <= len(words) <= needed + 1:
-        text = "EVENT [PAYLOAD] behind --key KEY" if key is not None else "RUN EVENT [PAYLOAD], or --key KEY for RUN"
-        raise click.UsageError(f"Name a run, an event and its payload, no more: {text}.")
-    *runs, event, payload = words if len(words) > needed else (*words, "null")
+    needed = 2 if key is not None else 3
+    if len(words) != needed:
+        text = "EVENT PAYLOAD behind --key KEY" if key is not None else "RUN EVENT PAYLOAD, or --key KEY for RUN"
+        raise click.UsageError(f"Name a run, an event and its payload, null if it has none: {text}.")
+    *runs, event, payload = words
+    if payload == "PAYLOAD":  # typed as it was advised
+        raise click.UsageError("PAYLOAD stands for what the event brings, in JSON: 12, or null if that is nothing.")
     try:
         run = lookup.check_prefix(runs[0]) if runs else None
         return run, check_name(event, what="event name"), Json().convert(payload, None, None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, get_args
 
 import click
 from rich.text import Text as Line
@@ -18,8 +19,9 @@ from windlass.cli.values import Json, Moment, Span, Value
 from windlass.client.client import Client
 from windlass.client.handle import Handle
 from windlass.codec import Codec
+from windlass.define.options import shorten
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import NotAllowed
+from windlass.errors import InvalidInput, NotAllowed
 from windlass.model.run import HIGHEST_PRIORITY, LOWEST_PRIORITY, RunId
 from windlass.rules.limits import check_key, check_queue
 
@@ -68,7 +70,16 @@ def start(
 
 def _typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[Any]:
     types = [*definition.argument_types, *([Any] * len(arguments))]  # too many are refused by the start itself
-    return [value.typed(type) for value, type in zip(arguments, types, strict=False)]
+    typed = [value.typed(type) for value, type in zip(arguments, types, strict=False)]
+    for name, type, value in zip(definition.argument_names, types, typed, strict=False):
+        if isinstance(value, str) and datetime in (type, *get_args(type)) and str not in get_args(type):
+            raise InvalidInput(
+                f"Workflow {definition.name!r}: {name!r} is a date and time with its zone, such as "
+                f"2030-01-01T12:00:00Z, and {shorten(value)} is none.",
+                reason="invalid_argument",
+                path=f"$.{name}",
+            )
+    return typed
 
 
 async def _warn_if_unknown(session: Session, opened: Opened, app: App, *, queue: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
 from windlass.client.calls import Call
 from windlass.client.client import Client
 from windlass.client.handle import Handle
+from windlass.client.inside import refuse_inside_a_workflow
 from windlass.define.context import Context
 from windlass.define.options import StartOptions
 from windlass.define.registry import Registry
@@ -37,7 +38,9 @@ class Asks:
         The same `key` with the same arguments answers with the same run. Raises InvalidInput before anything is stored.
         Example: `handle = await app.start(order, "7", key="order-7", delay="10m")`.
         """
-        handle: Handle[R] = await self._client.start(self._registry.find_workflow(fn), args, options)
+        refuse_inside_a_workflow("start", verb="app.start()")
+        definition = self._registry.find_workflow(fn, verb="app.start")
+        handle: Handle[R] = await self._client.start(definition, args, options)
         return handle
 
     async def start_many(self, calls: Iterable[Call[R]], /) -> list[Handle[R]]:
@@ -47,6 +50,7 @@ class Asks:
         where a key belongs to other input: it names the positions, and all the others are started.
         Example: `await app.start_many([windlass.call(order, id, key=f"order-{id}") for id in ids])`.
         """
+        refuse_inside_a_workflow("start_many", verb="app.start_many()")
         handles: list[Handle[R]] = await self._client.start_many(calls)
         return handles
 
@@ -66,7 +70,7 @@ class Asks:
                 reason="invalid_option",
                 path="key",
             )
-        return self._client.handle_of_key(self._registry.find_workflow(wanted), key)
+        return self._client.handle_of_key(self._registry.find_workflow(wanted, verb="app.handle"), key)
 
     async def pause(
         self,
@@ -80,6 +84,7 @@ class Asks:
 
         Example: `await app.pause(queue="mail", by="ann", note="the server is moved")`.
         """
+        refuse_inside_a_workflow("pause", verb="app.pause()")
         kind, name = self._gate("pause", queue, workflow)
         await self._client.set_gate(kind, name, is_paused=True, by=by, note=note)
 
@@ -92,6 +97,7 @@ class Asks:
         note: str | None = None,
     ) -> None:
         """Let workers take runs of a paused queue or workflow again; harmless if it is not paused."""
+        refuse_inside_a_workflow("resume", verb="app.resume()")
         kind, name = self._gate("resume", queue, workflow)
         await self._client.set_gate(kind, name, is_paused=False, by=by, note=note)
 
@@ -108,4 +114,4 @@ class Asks:
         if isinstance(workflow, str):  # of any program: whoever pauses it need not have its code
             return GateKind.WORKFLOW, check_name(workflow, what="workflow name")
         assert workflow is not None
-        return GateKind.WORKFLOW, self._registry.find_workflow(workflow).name
+        return GateKind.WORKFLOW, self._registry.find_workflow(workflow, verb=f"app.{verb}").name

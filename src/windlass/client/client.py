@@ -14,6 +14,7 @@ from windlass.define.starting import start_command
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import AlreadyExists, InvalidInput, NotFound, WindlassError
 from windlass.model.commands import SetGate, Started, StartRun
+from windlass.model.duration import MAX_DURATION, shown
 from windlass.model.gate import GateKind
 from windlass.model.run import RunId, RunView
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND
@@ -92,8 +93,8 @@ class Client:
         return AlreadyExists(f"calls[{first}]: {told} {_what_became_of(others)}", reason=told.reason, owner=told.owner)
 
     def _read_call(self, position: int, call: Call[Any]) -> tuple[WorkflowDefinition, StartRun]:
-        definition = self._door.registry.find_workflow(call.function)
         try:
+            definition = self._door.registry.find_workflow(call.function, verb="windlass.call")
             return definition, self._command(definition, call.args, call.options)
         except InvalidInput as error:
             where = f"calls[{position}]"
@@ -102,9 +103,13 @@ class Client:
 
     def _command(self, definition: WorkflowDefinition, args: Sequence[Any], options: Mapping[str, Any]) -> StartRun:
         namespace, codec = self._door.namespace, self._door.codec
-        return start_command(
+        command = start_command(
             definition, args, options, namespace=namespace, codec=codec, verb="start", allowed=START_OPTIONS
         )
+        if command.at is not None and command.at - self._door.clock.now() > MAX_DURATION:
+            text = f"Invalid at {shown(options['at'])}: it is more than 10 years ahead."
+            raise InvalidInput(text, reason="invalid_time", path="at")
+        return command
 
     async def _conflict(
         self, runs: Runs, error: AlreadyExists, definition: WorkflowDefinition, command: StartRun

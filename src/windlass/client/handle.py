@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from windlass.api.service import Control, Runs
+from windlass.client.inside import refuse_inside_a_workflow
 from windlass.codec import Codec
 from windlass.define.event import Event
 from windlass.define.registry import Registry
@@ -77,11 +78,11 @@ class Handle(Generic[R]):
     async def result(self, timeout: str | int | float | timedelta | None = None) -> R:  # noqa: ASYNC109
         """Wait for the run to end and answer with what it returned.
 
-        Raises RunFailed if it failed, ReplayMismatch if it is held because the code changed under it, ResultTimeout if
-        `timeout` passed first (the run goes on), WrongState if it ended or is held in another way.
+        Raises RunFailed if it failed, RunCancelled if it was cancelled, ReplayMismatch if it is paused because the code
+        changed under it, WrongState if a person has paused it, ResultTimeout if `timeout` passed first (it goes on).
         """
         left = None if timeout is None else to_duration(timeout, what="timeout")
-        runs, run_id = await self._reach()
+        runs, run_id = await self._reach("result")
         namespace = self._door.namespace
         first = WARN_AFTER if left is None else min(left, WARN_AFTER)
         outcome = await runs.wait_for_result(namespace, run_id, first)
@@ -95,7 +96,7 @@ class Handle(Generic[R]):
 
     async def status(self) -> RunStatus:
         """Where the run stands now: a text such as "running" or "completed"."""
-        runs, run_id = await self._reach()
+        runs, run_id = await self._reach("status")
         return (await runs.get_run(self._door.namespace, run_id)).run.status
 
     async def explain(self) -> str:
@@ -103,16 +104,17 @@ class Handle(Generic[R]):
 
         For people. What it waits for, since when, who holds it, and what it would take.
         """
-        runs, run_id = await self._reach()
+        runs, run_id = await self._reach("explain")
         return str(await runs.explain_run(self._door.namespace, run_id))
 
     async def send(self, event: Event[T] | str, payload: T, /, *, id: str | None = None) -> bool:
         """Send an event to the run: kept until it is received, once. False: this `id` was sent before.
 
-        Raises InvalidInput if the payload is not of the event's type, WrongState if the run is over.
+        Raises NotFound if this app does not declare the event, InvalidInput if the payload is not of its type,
+        WrongState if the run is over.
         """
-        _, run_id = await self._reach()
-        declared = self._door.registry.find_event(event) if isinstance(event, str) else event
+        _, run_id = await self._reach("send")
+        declared = self._door.registry.find_event(event, verb="send")
         what = f"Event {declared.name!r}"
         self._door.codec.check_arguments((payload,), (declared.type,), ("payload",), what=what)
         stored, hashed = self._door.codec.encode_hashed(payload)
@@ -131,18 +133,18 @@ class Handle(Generic[R]):
 
     async def approve(self, *, by: str | None = None, note: str | None = None, step: str | None = None) -> Decision:
         """Say yes to what the run waits for; `step` names the approval where there are several."""
-        return await self._decide(True, by, note, step)
+        return await self._decide("approve", by, note, step)
 
     async def reject(self, *, by: str | None = None, note: str | None = None, step: str | None = None) -> Decision:
         """Say no to what the run waits for. Raises WrongState if it waits for no approval."""
-        return await self._decide(False, by, note, step)
+        return await self._decide("reject", by, note, step)
 
     async def cancel(self, *, by: str | None = None, note: str | None = None) -> bool:
         """End the run, and the children that follow it. False: it was over before, and stays as it is.
 
         A body that is at work may still end, but its result is refused.
         """
-        _, run_id = await self._reach()
+        _, run_id = await self._reach("cancel")
         control = await self._door.control()
         by, note = check_person(by), check_note(note)
         return (await control.cancel_run(CancelRun(**self._about(run_id), by=by, note=note))).is_done
@@ -152,7 +154,7 @@ class Handle(Generic[R]):
 
         With `from_step` that step and all after it are done again. A second retry answers with the first.
         """
-        _, run_id = await self._reach()
+        _, run_id = await self._reach("retry")
         control = await self._door.control()
         if from_step is not None:
             check_step_reference(from_step)
@@ -162,29 +164,31 @@ class Handle(Generic[R]):
 
     async def pause(self, *, by: str | None = None, note: str | None = None) -> None:
         """Hold the run until `resume()`. What is at work ends first."""
-        _, run_id = await self._reach()
+        _, run_id = await self._reach("pause")
         control = await self._door.control()
         await control.pause_run(PauseRun(**self._about(run_id), by=check_person(by), note=check_note(note)))
 
     async def resume(self, *, by: str | None = None) -> None:
         """Let a paused run go on. Raises WrongState if it is not paused."""
-        _, run_id = await self._reach()
+        _, run_id = await self._reach("resume")
         control = await self._door.control()
         await control.resume_run(ResumeRun(**self._about(run_id), by=check_person(by)))
 
-    async def _decide(self, is_approved: bool, by: str | None, note: str | None, step: str | None) -> Decision:
-        _, run_id = await self._reach()
+    async def _decide(self, name: str, by: str | None, note: str | None, step: str | None) -> Decision:
+        _, run_id = await self._reach(name)
         control = await self._door.control()
         if step is not None:
             check_step_reference(step)
         by, note = check_person(by), check_note(note)
-        return await control.decide(Decide(**self._about(run_id), is_approved=is_approved, by=by, note=note, step=step))
+        about = self._about(run_id)
+        return await control.decide(Decide(**about, is_approved=name == "approve", by=by, note=note, step=step))
 
     def _about(self, run_id: RunId) -> dict[str, Any]:
         return {"namespace": self._door.namespace, "run_id": run_id}
 
-    async def _reach(self) -> tuple[Runs, RunId]:
+    async def _reach(self, name: str) -> tuple[Runs, RunId]:
         """Open the door and make sure the run exists: waiting for one that does not would never end."""
+        refuse_inside_a_workflow(name, verb=f"handle.{name}()")
         runs = await self._door.runs()
         if self._run_id is not None and self._is_known:
             return runs, self._run_id
@@ -212,7 +216,8 @@ class Handle(Generic[R]):
             raise RunCancelled(run_id)
         if failure is not None and failure.type.rpartition(".")[2] == ReplayMismatch.__name__:
             raise ReplayMismatch(failure.message, step=failure.step)
-        raise WrongState("Run", run_id, outcome.status, wanted=RunStatus.COMPLETED)
+        hint = f"Let it go on: windlass resume {run_id}" if outcome.status is RunStatus.PAUSED else ""
+        raise WrongState("Run", run_id, outcome.status, wanted=RunStatus.COMPLETED, hint=hint)
 
     def _failed(self, run_id: RunId, failure: Failure) -> RunFailed:
         name = "" if self._definition is None else f" ({self._definition.name!r})"

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, over
 
 from windlass.client.asks import Asks
 from windlass.client.handle import Handle
+from windlass.client.inside import refuse_inside_a_workflow
 from windlass.client.portal import Portal
 from windlass.define.context import Context
 from windlass.errors import NotAllowed
@@ -81,6 +82,7 @@ class SyncHandle(Generic[R]):
 
     def _call(self, work: Callable[[Handle[R]], Coroutine[Any, Any, T]], name: str) -> T:
         verb, instead = f"{name}() of a handle of app.sync", f"await app.handle(…).{name}()"
+        refuse_inside_a_workflow(name, verb=verb)
         return self._portal.call(lambda: work(self._handle), verb=verb, instead=instead)
 
 
@@ -107,6 +109,7 @@ def _asked_of_app(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
     def ask(sync: Sync, /, *args: Any, **options: Any) -> Any:
         name = method.__name__
         verb, instead = f"app.sync.{name}()", f"await app.{name}(…)"
+        refuse_inside_a_workflow(name, verb=verb)
         answer = sync._portal.call(lambda: method(sync._app, *args, **options), verb=verb, instead=instead)
         return sync._held(answer)
 

@@ -173,7 +173,7 @@ class Context(ABC):
     @overload
     @abstractmethod
     def receive(
-        self, event: Event[T], /, *, timeout: DurationLike | None = None, default: D
+        self, event: Event[T], /, *, timeout: DurationLike, default: D
     ) -> Coroutine[object, None, T | D]: ...
 
     @abstractmethod
@@ -182,7 +182,7 @@ class Context(ABC):
     ) -> Coroutine[object, None, Any]:
         """Wait for an event sent to this run; one that was sent before is here at once. Each is received once.
 
-        After `timeout` the answer is `default`, or WaitTimeout is raised where none is given.
+        After `timeout` the answer is `default`, which is given with a `timeout` only, or WaitTimeout is raised.
         """
 
     @abstractmethod

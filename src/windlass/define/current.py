@@ -1,6 +1,7 @@
-"""Which step is running here: what a step's body may know about itself.
+"""Which step is running here: what a step's body may know about itself; and whether it is a workflow that asks.
 
-Steps get no `ctx`. The worker sets `STEP` before it enters a body, also in the thread of a sync one.
+Steps get no `ctx`. The worker sets `STEP` before it enters a body, also in the thread of a sync one, and `RUN` for the
+tasks of a workflow, which is not set in the bodies of its steps.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class StepInfo(Struct, frozen=True, kw_only=True):
 
 
 STEP: ContextVar[StepInfo] = ContextVar("windlass_step")
+RUN: ContextVar[str] = ContextVar("windlass_run")  # the id of the run whose workflow this is
 
 
 def current_step() -> StepInfo:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+from windlass.errors import InvalidInput
+
 T = TypeVar("T")
 
 
@@ -20,3 +22,14 @@ class Event(Generic[T]):
 
     def __repr__(self) -> str:
         return f"Event({self.name!r}, {getattr(self.type, '__name__', self.type)})"
+
+
+def check_event(asked: object, *, verb: str) -> Event[Any]:
+    """Raises InvalidInput for what is no event, such as the name of one."""
+    if not isinstance(asked, Event):
+        raise InvalidInput(
+            f"{verb}() takes an event, not {type(asked).__name__}: replied = app.event('replied', str).",
+            reason="invalid_argument",
+            path="event",
+        )
+    return asked

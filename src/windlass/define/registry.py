@@ -11,13 +11,13 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from msgspec.structs import replace
 
 from windlass.define import signature
-from windlass.define.event import Event
-from windlass.define.options import DurationLike
+from windlass.define.event import Event, check_event
+from windlass.define.options import DurationLike, shorten
 from windlass.define.retry import Retry
 from windlass.define.workflow import StepDefinition, WorkflowDefinition, check_retry_option
 from windlass.errors import AlreadyExists, InvalidInput, NotFound
@@ -27,6 +27,8 @@ from windlass.rules.limits import check_name, check_queue, check_visibility
 
 Identity = tuple[str, str]  # module and qualified name: the same after a notebook cell runs again
 Key = tuple[str, str]  # name and version of a workflow
+
+_DECLARED_SOMEWHERE: WeakSet[types.FunctionType] = WeakSet()  # in whatever App: only to tell a user so
 
 
 class Registry:
@@ -84,6 +86,7 @@ class Registry:
             raise _taken("Workflow", name, known.location, location)
         self._workflows[key] = definition
         self._latest[name] = self._declared[identity] = key
+        _DECLARED_SOMEWHERE.add(plain)
         for listener in tuple(self.listeners):
             listener()
         return definition
@@ -111,16 +114,17 @@ class Registry:
         self._described.clear()
         return definition
 
-    def find_workflow(self, wanted: Callable[..., Any] | str) -> WorkflowDefinition:
-        """The definition of a function or a name. Raises NotFound with names that look alike."""
+    def find_workflow(self, wanted: Callable[..., Any] | str, *, verb: str = "") -> WorkflowDefinition:
+        """The definition of a function or a name; `verb` is what users called. Raises NotFound with names that look
+        alike, InvalidInput for what cannot be a workflow.
+        """
         if isinstance(wanted, str):
             definition = self.workflow_or_none(wanted)
             name, hint = wanted, "Declare it with @app.workflow."
         else:
-            definition = self._declared_as(wanted)
-            name = getattr(wanted, "__name__", type(wanted).__name__)
-            location = signature.locate(wanted)
-            hint = f"Declare {name}{f' ({location})' if location else ''} with @app.workflow."
+            function = _check_workflow(wanted, verb)
+            definition = self._declared_as(function)
+            name, hint = function.__name__, _how_to_declare(function)
         if definition is not None:
             return definition
         close = [item for item in difflib.get_close_matches(name, self._latest, n=3) if item != name]
@@ -131,9 +135,7 @@ class Registry:
         key = self._latest.get(name) if version is None else (name, version)
         return None if key is None else self._workflows.get(key)
 
-    def _declared_as(self, wanted: object) -> WorkflowDefinition | None:
-        if not isinstance(wanted, types.FunctionType):
-            return None
+    def _declared_as(self, wanted: types.FunctionType) -> WorkflowDefinition | None:
         key = self._declared.get(_identity(wanted))
         latest = None if key is None else self._workflows[key]
         if latest is None or latest.function is wanted:
@@ -155,13 +157,26 @@ class Registry:
             self._events[event.name] = event
         return self._events[event.name]
 
-    def find_event(self, name: str) -> Event[Any]:
-        """The event of that name. Raises NotFound with names that look alike."""
+    def find_event(self, wanted: Event[Any] | str, *, verb: str = "send") -> Event[Any]:
+        """The event of that name, or that event, which another App may have made, if it is declared here alike.
+
+        Raises NotFound with names that look alike, InvalidInput for one that has another type here.
+        """
+        asked = None if isinstance(wanted, str) else check_event(wanted, verb=verb)
+        name = wanted if isinstance(wanted, str) else wanted.name
         known = self._events.get(name)
         if known is None:
             close = difflib.get_close_matches(name, self._events, n=3)
             raise NotFound("Event", name, close=close, hint="Declare it with app.event().")
-        return known
+        if asked is None:
+            return known
+        if _type_identity(known.type) != _type_identity(asked.type):
+            raise InvalidInput(
+                f"{verb}() got {asked!r}, and this App declares {known!r}. Use the one that app.event() gave.",
+                reason="invalid_argument",
+                path="event",
+            )
+        return asked
 
     def is_workflow(self, function: object) -> bool:
         """Was this function declared as a workflow?"""
@@ -233,6 +248,14 @@ class Registry:
         )
 
 
+def _how_to_declare(function: types.FunctionType) -> str:
+    location = signature.locate(function)
+    shown = f"{function.__name__}{f' ({location})' if location else ''}"
+    if function in _DECLARED_SOMEWHERE:
+        return f"{shown} is declared in another App: ask that one, or declare it in this one too."
+    return f"Declare {shown} with @app.workflow."
+
+
 def _decodable(type: Any) -> tuple[Any, bool]:
     """The type to decode by, and whether one was declared. The codec itself knows which ones it can restore."""
     return (Any, False) if type is signature.UNRESOLVED else (type, True)
@@ -263,15 +286,17 @@ def _taken(kind: str, name: str, first: str, second: str) -> AlreadyExists:
     )
 
 
-def _check_callable(function: object, verb: str) -> None:
-    if inspect.iscoroutine(function) or inspect.isawaitable(function):
-        name = getattr(function, "__name__", "fetch")
-        if inspect.iscoroutine(function):
-            function.close()  # it will never run; without this Python adds a second complaint
+def _check_workflow(wanted: object, verb: str) -> types.FunctionType:
+    _refuse_result(wanted, verb, reason="invalid_workflow")
+    if not isinstance(wanted, types.FunctionType):
         raise InvalidInput(
-            f"{verb}() takes the function, not its result: {verb}({name}, …), without calling it.",
-            reason="invalid_step",
+            f"{_takes(verb)} the function of a workflow, not {shorten(wanted)}.", reason="invalid_workflow"
         )
+    return wanted
+
+
+def _check_callable(function: object, verb: str) -> None:
+    _refuse_result(function, verb, reason="invalid_step")
     if not callable(function):
         raise InvalidInput(f"{verb}() takes a function, not a {type(function).__name__}.", reason="invalid_step")
     if signature.is_generator(function):
@@ -280,3 +305,20 @@ def _check_callable(function: object, verb: str) -> None:
             f"Step {name!r} ({signature.locate(function)}) is a generator; return a list instead.",
             reason="invalid_step",
         )
+
+
+def _refuse_result(function: object, verb: str, *, reason: str) -> None:
+    """The commonest slip: the function was called where it should have been named."""
+    if not inspect.isawaitable(function):
+        return
+    name = getattr(function, "__name__", "fetch")
+    if inspect.iscoroutine(function):
+        function.close()  # it will never run; without this Python adds a second complaint
+    example = f"{verb}({name}, …)" if verb else name
+    raise InvalidInput(
+        f"{_takes(verb)} the function, not its result: {example}, without calling it.", reason=reason
+    )
+
+
+def _takes(verb: str) -> str:
+    return f"{verb}() takes" if verb else "This call takes"

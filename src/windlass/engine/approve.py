@@ -13,7 +13,7 @@ from windlass.engine.send import lock_existing, tell_of_news
 from windlass.errors import InvalidInput, NotFound, WrongState
 from windlass.model.commands import Decide
 from windlass.model.duration import from_instant
-from windlass.model.message import Decision, Message, MessageKind
+from windlass.model.message import Decision, DecisionOutcome, Message, MessageKind
 from windlass.model.run import APPROVED_BY, REJECTED_BY, Deed, Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.rules import runs as rules
@@ -37,14 +37,14 @@ async def decide(parts: Parts, command: Decide) -> Decision:
             if message.kind is MessageKind.APPROVAL
         }
         now = await tx.now()
-        step = _choose(meant, run, asked, made)
+        step = _choose(meant, command, run, asked, made)
         meant = step.key
         if step.key in made:
             return _same(command, run, step, made[step.key]), run
         if run.status.is_terminal or step.status is not StepStatus.WAITING or is_late(step, now=now):
             raise WrongState("Approval", f"{step.awaits!r} of {run.id}", _standing(run, step), wanted="waiting")
         decision = Decision(
-            outcome="approved" if command.is_approved else "rejected",
+            outcome=_outcome(command),
             by=command.by,
             note=command.note,
             at=from_instant(now),
@@ -69,7 +69,7 @@ async def decide(parts: Parts, command: Decide) -> Decision:
     return decision
 
 
-def _choose(meant: str | None, run: Run, asked: Sequence[Step], made: dict[str, Message]) -> Step:
+def _choose(meant: str | None, command: Decide, run: Run, asked: Sequence[Step], made: dict[str, Message]) -> Step:
     """The approval that is meant: the one named, else the only one that waits, else the last that was decided."""
     if meant is not None:
         named = next((step for step in asked if step.key == meant), None)
@@ -85,17 +85,35 @@ def _choose(meant: str | None, run: Run, asked: Sequence[Step], made: dict[str, 
             path="step",
         )
     if waiting:
+        _refuse_second_click(command, run, waiting[0], made)
         return waiting[0]
     if not asked:
         raise WrongState("Run", run.id, run.status, wanted="one that waits for an approval")
     return max(asked, key=lambda step: (step.started_at or 0, step.order or 0))
 
 
+def _refuse_second_click(command: Decide, run: Run, step: Step, made: dict[str, Message]) -> None:
+    """Somebody who has decided so before may be asking for that again, and not for the next approval."""
+    outcome = _outcome(command)
+    for message in made.values():
+        decision = _decisions.decode(message.payload)
+        if (decision.outcome, decision.by) == (outcome, command.by):
+            raise InvalidInput(
+                f"Approval {message.name!r} of {run.id} is {outcome} already, and {step.key!r} ({step.awaits}) waits now. "
+                f"Say which one with step=: {step.key!r}.",
+                reason="ambiguous_approval",
+                path="step",
+            )
+
+
+def _outcome(command: Decide) -> DecisionOutcome:
+    return "approved" if command.is_approved else "rejected"
+
+
 def _same(command: Decide, run: Run, step: Step, message: Message) -> Decision:
     """The decision that was made, if it is the one asked for now."""
     decision = _decisions.decode(message.payload)
-    wanted = "approved" if command.is_approved else "rejected"
-    if decision.outcome != wanted or (command.by is not None and decision.by != command.by):
+    if decision.outcome != _outcome(command) or (command.by is not None and decision.by != command.by):
         by = f" by {decision.by}" if decision.by else ""
         raise WrongState("Approval", f"{step.awaits!r} of {run.id}", f"{decision.outcome}{by}", wanted="waiting")
     return decision

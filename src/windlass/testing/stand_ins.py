@@ -25,6 +25,10 @@ class StandIns:
         self._fakes: dict[Any, Callable[..., Any]] = {}
 
     def add(self, function: Callable[..., Any], fake: Callable[..., Any], *, is_workflow: bool) -> None:
+        if not callable(function):
+            raise InvalidInput(
+                f"replace() takes the function that the workflow calls, not {function!r:.60}.", reason="invalid_step"
+            )
         if not callable(fake):
             raise InvalidInput(f"replace() takes a function to play {function!r}, not {fake!r}.", reason="invalid_step")
         if is_workflow and not signature.is_async(fake):

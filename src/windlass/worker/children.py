@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windlass.define.child import Child
 from windlass.define.current import current_step
-from windlass.define.event import Event
+from windlass.define.event import Event, check_event
 from windlass.define.workflow import StepDefinition, WorkflowDefinition
 from windlass.errors import WrongState
 from windlass.model.commands import CancelRun, SendEvent
@@ -28,6 +28,7 @@ class RunChild(Child[Any]):
 
     def send(self, event: Event[Any], payload: Any, /) -> Coroutine[object, None, None]:
         host = self._asking.host
+        event = host.registry.find_event(check_event(event, verb="child.send"), verb="child.send")
         host.codec.check_arguments((payload,), (event.type,), ("payload",), what=f"Event {event.name!r}")
         stored, hashed = host.codec.encode_hashed(payload)
 

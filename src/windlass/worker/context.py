@@ -10,7 +10,7 @@ from uuid import UUID
 
 from windlass.define.child import Child
 from windlass.define.context import RAISE, Context
-from windlass.define.event import Event
+from windlass.define.event import Event, check_event
 from windlass.define.options import MAP_CHILD_OPTIONS, MAP_OPTIONS, DurationLike, refuse_unknown_options
 from windlass.errors import InvalidInput
 from windlass.model.duration import from_instant, to_duration, to_instant
@@ -77,7 +77,7 @@ class RunContext(Context):
         is_workflow = self._execution.registry.is_workflow(fn)
         allowed = MAP_CHILD_OPTIONS if is_workflow else MAP_OPTIONS
         refuse_unknown_options(options, verb="map", function=fn, allowed=allowed)
-        listed = list(items)
+        listed = outside.list_items(items)
         check_limit(len(listed), what="number of items", low=0, high=MOST_ITEMS)
         if limit is not None:
             check_limit(limit, what="limit", low=1, high=MOST_ITEMS)
@@ -118,13 +118,10 @@ class RunContext(Context):
     def receive(
         self, event: Event[Any], /, *, timeout: DurationLike | None = None, default: Any = RAISE
     ) -> Coroutine[object, None, Any]:
-        asked: object = event
-        if not isinstance(asked, Event):
-            raise InvalidInput(
-                f"receive() takes an event, not {type(asked).__name__}: replied = app.event('replied', str).",
-                reason="invalid_argument",
-                path="event",
-            )
+        check_event(event, verb="receive")
+        if timeout is None and default is not RAISE:
+            text = "receive() answers with a default after a timeout= only: ctx.receive(replied, timeout='1d', default=None)."
+            raise InvalidInput(text, reason="invalid_option", path="default")
         call = self._asking.for_wait(f"receive/{event.name}", StepKind.EVENT, ["event", event.name], timeout=timeout)
         call.awaits, call.read = event.name, outside.read_event(event, default, self._execution.codec)
         return self._execution.ask(call)
@@ -135,13 +132,12 @@ class RunContext(Context):
         checked = check_note(title, what="title", longest=MAX_TITLE)
         if not checked or not checked.strip():
             raise InvalidInput("An approval needs a title: what is to be decided.", reason="invalid_text", path="title")
-        detail = None if data is None else self._execution.codec.encode(data)
+        detail = None if data is None else outside.encode_detail(data, self._execution.codec)
         call = self._asking.for_wait("approval", StepKind.APPROVAL, ["approval", title], timeout=timeout)
         call.awaits, call.detail, call.read = title, detail, outside.read_decision
         return self._execution.ask(call)
 
-    def race(self, **awaitables: Awaitable[Any]) -> Coroutine[object, None, tuple[str, Any]]:
-        if not awaitables:
-            raise InvalidInput("race() needs something to wait for.", reason="invalid_argument")
+    def race(self, *unnamed: object, **awaitables: Awaitable[Any]) -> Coroutine[object, None, tuple[str, Any]]:
+        outside.check_runners(unnamed, awaitables)
         self._asking.check_usable()
         return outside.race(awaitables)

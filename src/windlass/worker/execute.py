@@ -19,6 +19,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
+from windlass.define.current import RUN
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
@@ -97,6 +98,7 @@ class Execution:
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         context = self.host.context.copy()
         context.run(OWNER.set, self.tree)
+        context.run(RUN.set, self.claimed.run_id)
         self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
         self.ending.watch_claim()
         if self.claimed.expires_in is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+import inspect
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -56,6 +57,39 @@ def _ended_badly(run_id: str, definition: WorkflowDefinition, failure: Failure, 
         kind=failure.kind.value,
         subject=f"Run {run_id} ({definition.name!r})",
     )
+
+
+def encode_detail(data: Any, codec: Codec) -> bytes:
+    """What a person who decides is shown."""
+    try:
+        return codec.encode(data)
+    except InvalidInput as refused:
+        raise InvalidInput(f"approval(data=…): {refused}", reason=refused.reason, path=refused.path) from None
+
+
+def list_items(items: object) -> list[Any]:
+    """What a map goes over."""
+    if isinstance(items, Iterable):
+        return list(items)
+    text = f"map() takes a list of items, not {type(items).__name__}: ctx.map(resize, images)."
+    raise InvalidInput(text, reason="invalid_argument", path="items")
+
+
+def check_runners(unnamed: Sequence[object], named: Mapping[str, object]) -> None:
+    """Refuse what cannot race. Coroutines that will never run are closed: Python would complain about each."""
+    wrong = next((name for name, runner in named.items() if not inspect.isawaitable(runner)), None)
+    if unnamed:
+        text = "race() takes its runners by name: name, value = await ctx.race(reply=ctx.receive(…), late=ctx.sleep('1d'))."
+    elif not named:
+        text = "race() needs something to wait for."
+    elif wrong is not None:
+        text = f"race() takes what can be awaited, and {wrong!r} is of type {type(named[wrong]).__name__}."
+    else:
+        return
+    for runner in (*unnamed, *named.values()):
+        if inspect.iscoroutine(runner):
+            runner.close()
+    raise InvalidInput(text, reason="invalid_argument", path=wrong or "")
 
 
 async def race(awaitables: Mapping[str, Awaitable[Any]]) -> tuple[str, Any]:

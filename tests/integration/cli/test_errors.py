@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spec("security:99")
         ["runs"],
         ["show", "run_0"],
         ["show", "--key", "x"],
-        ["send", "run_0", "paid"],
+        ["send", "run_0", "paid", "12"],
         ["approve", "run_0"],
         ["reject", "run_0"],
         ["cancel", "run_0"],
@@ -118,6 +118,13 @@ def test_with_json_an_error_is_a_line_of_json_on_the_standard_error(scene: Scene
     assert (misused.exit_code, misused.stdout, json.loads(misused.stderr)["error"]["code"]) == (2, "", "usage")
 
 
+@pytest.mark.parametrize("args", [["runs", "--colour", "--json"], ["rnus", "--json"], ["start", "a:b", "c", "-5", "--json"]])
+def test_with_json_also_what_cannot_be_read_is_answered_in_json(scene: Scene, args: list[str]) -> None:
+    result = scene.run(*args)
+
+    assert (result.exit_code, result.stdout, json.loads(result.stderr)["error"]["code"]) == (2, "", "usage")
+
+
 def test_help_and_version_need_no_database(scene: Scene, folder: Path) -> None:
     assert scene.shown("--version").startswith("windlass 0.")
     assert "resume" in scene.shown("--help")
@@ -136,6 +143,8 @@ DETERMINED = "import windlass\napp = windlass.App('other.db')"
         ("import nowhere_at_all", "(shop.py:1): ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("x = 1\nx / 0", "(shop.py:2): ZeroDivisionError: division by zero"),
         ("def f(:", "(shop.py:1): SyntaxError: "),
+        ("import sys\nsys.exit(3)", "(shop.py:2): SystemExit: 3"),
+        ("raise SystemExit", "(shop.py:1): SystemExit"),
         (UNNAMED, "'app' in module 'shop' does not exist. Did you mean 'shop:first'?"),
         ("app = 7", "shop:app is of type int, not a windlass.App."),
         (DETERMINED, "shop:app names its database itself (other.db)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_with_a_key_there_is_no_run_in_front(scene: Scene) -> None:
     run_id = scene.play(a_sale)
 
     scene.shown("send", "--key", "sale-7", "paid", "12")
-    scene.shown("send", "--key", "sale-7", "noted")
+    scene.shown("send", "--key", "sale-7", "noted", "null")
 
     assert [message["payload"] for message in scene.json("show", run_id)["messages"]] == [12, None]
 
@@ -142,7 +143,9 @@ def test_an_event_for_a_run_that_is_over_is_refused(scene: Scene) -> None:
     run_id = scene.play(a_sale)
     scene.shown("cancel", run_id)
 
-    assert "is cancelled; one that can still receive an event was expected." in scene.refused("send", run_id, "paid")
+    refused = scene.refused("send", run_id, "paid", "12")
+
+    assert "is cancelled; one that can still receive an event was expected." in refused
 
 
 @pytest.mark.parametrize(
@@ -150,13 +153,16 @@ def test_an_event_for_a_run_that_is_over_is_refused(scene: Scene) -> None:
     [
         [],
         ["run_0"],
+        ["run_0", "paid"],
+        ["run_0", "paid", "PAYLOAD"],
         ["run_0", "paid", "1", "2"],
         ["--key", "sale-7"],
+        ["--key", "sale-7", "paid"],
         ["--key", "sale-7", "paid", "1", "2"],
         ["--key", "sale-7", "run_0", "paid"],
-        ["run 0", "paid"],
-        ["run_0", ""],
-        ["run_0", "a b"],
+        ["run 0", "paid", "1"],
+        ["run_0", "", "1"],
+        ["run_0", "a b", "1"],
         ["run_0", "paid", '{"half'],
         ["run_0", "paid", "1e999"],
         ["run_0", "paid", "bad\udcff"],
@@ -174,14 +180,43 @@ def test_words_that_cannot_be_meant_are_refused(scene: Scene, args: list[str]) -
 def test_a_run_that_is_not_there_is_one_line(scene: Scene) -> None:
     scene.shown("migrate")
 
-    assert scene.refused("send", "run_ZZZZ", "paid") == "run 'run_ZZZZ' does not exist."
-    assert "does not exist" in scene.refused("send", "--key", "nobody", "paid")
+    assert scene.refused("send", "run_ZZZZ", "paid", "12") == "run 'run_ZZZZ' does not exist."
+    assert "does not exist" in scene.refused("send", "--key", "nobody", "paid", "12")
+
+
+def test_nothing_is_sent_unless_it_was_said_also_not_by_typing_what_is_advised(scene: Scene) -> None:
+    run_id = scene.play(a_sale)
+    (advice,) = re.findall(r"windlass .*? (send \S+ paid PAYLOAD)", " ".join(scene.shown("explain", run_id).split()))
+
+    verbatim = scene.refused(*advice.split(), exit_code=2)
+    without = scene.refused("send", run_id, "paid", exit_code=2)
+
+    assert verbatim.startswith("PAYLOAD stands for what the event brings, in JSON: 12, or null if that is nothing.")
+    assert without.startswith("Name a run, an event and its payload, null if it has none: RUN EVENT PAYLOAD")
+    assert scene.json("show", run_id)["messages"] == []
+    scene.shown(*advice.replace("PAYLOAD", "12").split())
+    assert [message["payload"] for message in scene.json("show", run_id)["messages"]] == [12]
+
+
+def test_an_id_that_cannot_be_meant_is_named(scene: Scene) -> None:
+    assert "--id" in scene.refused("send", "run_0", "paid", "1", "--id", "", exit_code=2)
+    assert "key" not in scene.refused("send", "run_0", "paid", "1", "--id", "", exit_code=2)
+
+
+def test_a_negative_payload_goes_behind_dashes(scene: Scene) -> None:
+    run_id = scene.play(a_sale)
+
+    refused = scene.refused("send", run_id, "paid", "-5", exit_code=2)
+
+    assert refused == f"Negative numbers go behind --: windlass --url {scene.url} send {run_id} paid -- -5"
+    scene.shown("send", run_id, "paid", "--", "-5")
+    assert [message["payload"] for message in scene.json("show", run_id)["messages"]] == [-5]
 
 
 def test_an_app_that_names_its_database_is_followed_also_in_what_is_advised(module: Path, folder: Path) -> None:
     module.write_text("import windlass\napp = windlass.App('its own.db', namespace='blue')\napp.event('paid', int)\n")
 
-    result = CliRunner().invoke(cli, ["send", "run_0", "paid", "--app", "shop:app", "--json"])
+    result = CliRunner().invoke(cli, ["send", "run_0", "paid", "12", "--app", "shop:app", "--json"])
 
     error = json.loads(result.stderr)["error"]
     assert error["message"].endswith("create it: windlass --url 'its own.db' --namespace blue migrate")

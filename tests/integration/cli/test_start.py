@@ -148,6 +148,12 @@ def test_words_that_cannot_be_meant_are_refused_before_anything_is_stored(
         (["order"], "Workflow 'order' needs 'id' (str) and got no arguments"),
         (["order", "7", "maybe"], "Workflow 'order': Expected bool, got str at $.is_gift."),
         (["order", "7", "true", "more"], "Workflow 'order' takes 2 arguments and got 3"),
+        (
+            ["bill", "12", '{"name": "tea"}', "2030-01-01"],
+            "Workflow 'bill': 'due' is a date and time with its zone, such as 2030-01-01T12:00:00Z, "
+            "and '2030-01-01' is none.",
+        ),
+        (["order", "7", "--at", "2126-01-01T00:00:00Z"], "it is more than 10 years ahead."),
         (["bill", "twelve", "{}"], "Workflow 'bill': Expected int, got str at $.amount."),
         (["bill", "12", '{"nme": "tea"}'], "missing required field name at $.item."),
     ],
@@ -158,6 +164,24 @@ def test_what_the_app_does_not_take_is_refused_as_by_the_app(
 ) -> None:
     assert said in scene.refused("start", shop, *args)
     assert not (folder / "shop.db").exists()
+
+
+def test_a_negative_number_is_answered_with_how_to_type_it(scene: Scene, shop: str) -> None:
+    refused = scene.refused("start", shop, "anything", "-5", "7", exit_code=2)
+
+    assert refused == f"Negative numbers go behind --: windlass --url {scene.url} start {shop} anything -- -5 7"
+    assert scene.refused("start", shop, "anything", "-5", "--key", "k", exit_code=2) == (
+        "Negative numbers go behind a -- of their own, after all options."
+    )
+
+
+def test_what_a_module_prints_at_import_is_not_the_answer(scene: Scene, module: Path, shop: str) -> None:
+    module.write_text(f"print('loading')\n{SHOP}")
+
+    result = scene.run("start", shop, "order", "7")
+
+    assert scene.json("show", result.stdout.strip())["workflow"] == "order"
+    assert result.stderr == "loading\n"
 
 
 @pytest.mark.spec("security:9")

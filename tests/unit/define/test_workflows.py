@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windlass.define.context import Context
+from windlass.define.event import Event
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
 from windlass.errors import AlreadyExists, InvalidInput, NotFound
@@ -303,8 +304,60 @@ def test_an_unknown_workflow_is_answered_with_names_that_look_alike(registry: Re
 
 
 def test_a_function_that_was_not_declared_says_how_to(registry: Registry) -> None:
-    with pytest.raises(NotFound, match=r"Declare plain \(test_workflows.py:\d+\) with @app.workflow"):
+    async def simple(ctx: Context) -> None: ...
+
+    with pytest.raises(NotFound, match=r"Declare simple \(test_workflows.py:\d+\) with @app.workflow"):
+        registry.find_workflow(simple)
+
+
+def test_a_function_that_another_app_has_declared_is_said_so(registry: Registry) -> None:
+    Registry().declare_workflow(plain)
+
+    with pytest.raises(NotFound) as missing:
         registry.find_workflow(plain)
+
+    assert str(missing.value) == (
+        f"Workflow 'plain' does not exist. plain ({line_of(plain)}) is declared in another App: "
+        "ask that one, or declare it in this one too."
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_workflow_returned_is_no_workflow(registry: Registry) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        registry.find_workflow(plain(None), verb="app.start")  # type: ignore[arg-type]
+
+    assert str(refused.value) == (
+        "app.start() takes the function, not its result: app.start(plain, …), without calling it."
+    )
+
+
+@pytest.mark.parametrize("wrong", [None, 7, Item, functools.partial(print), len])
+def test_what_is_no_function_of_python_is_no_workflow(registry: Registry, wrong: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"app.start\(\) takes the function of a workflow, not "):
+        registry.find_workflow(wrong, verb="app.start")
+
+
+def test_an_event_of_another_app_is_taken_if_it_is_declared_here_alike(registry: Registry) -> None:
+    declared = registry.declare_event("paid", int)
+    alike, other, unknown = Event[Any]("paid", int), Event[Any]("paid", str), Event[Any]("piad", int)
+
+    assert registry.find_event(declared) is declared
+    assert registry.find_event(alike).type is int
+    with pytest.raises(InvalidInput) as refused:
+        registry.find_event(other)
+    with pytest.raises(NotFound, match=r"Event 'piad' does not exist. Did you mean 'paid'\? Declare it with app.event"):
+        registry.find_event(unknown)
+
+    assert str(refused.value) == (
+        "send() got Event('paid', str), and this App declares Event('paid', int). Use the one that app.event() gave."
+    )
+
+
+@pytest.mark.parametrize("wrong", [None, 7, str])
+def test_what_is_no_event_is_refused(registry: Registry, wrong: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"send\(\) takes an event, not \w+: replied = app.event"):
+        registry.find_event(wrong)
 
 
 def test_a_worker_serves_every_workflow_in_each_of_its_queues(registry: Registry) -> None:

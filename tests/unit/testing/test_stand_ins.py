@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 from unittest.mock import AsyncMock, Mock
 
+import pytest
+
 from windlass.define.registry import Registry
+from windlass.errors import InvalidInput
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 
 
@@ -75,3 +79,9 @@ def test_what_is_declared_later_is_borrowed_too() -> None:
     lender.declare_step(fetch, name="download")
 
     assert registry.describe_step(fetch).name == "download"
+
+
+@pytest.mark.parametrize("function", ["reserve", None, 3])
+def test_what_is_replaced_is_named_by_itself_and_not_by_its_name(function: Any) -> None:
+    with pytest.raises(InvalidInput, match="takes the function that the workflow calls"):
+        StandIns().add(function, lambda: None, is_workflow=False)

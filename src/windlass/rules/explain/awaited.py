@@ -83,7 +83,8 @@ def _described(facts: Facts, kind: StepKind, groups: Sequence[Sequence[Step]]) -
 def _event(facts: Facts, steps: Sequence[Step]) -> Awaited:
     name = steps[0].awaits or ""
     due_at = min((step.due_at for step in steps if step.due_at is not None), default=None)
-    what, command = f"event {name!r}{until(due_at, now=facts.now)}", f"windlass send {facts.run.id} {shlex.quote(name)}"
+    what = f"event {name!r}{until(due_at, now=facts.now)}"
+    command = f"windlass send {facts.run.id} {shlex.quote(name)} PAYLOAD"
     return Awaited(
         kind=StepKind.EVENT,
         code=Situation.WAITING_FOR_EVENT,
@@ -91,7 +92,7 @@ def _event(facts: Facts, steps: Sequence[Step]) -> Awaited:
         what=what,
         brief=what,
         steps=tuple(steps),
-        advice=((f"send {name!r}, with its payload if it has one", command),),
+        advice=((f"send {name!r}, with its payload or null", command),),
     )
 
 

@@ -343,3 +343,27 @@ async def test_parent_and_child_on_different_workers(open_shared: OpenHarness) -
 
     handle = await above.app.start(above.app._registry.find_workflow("parent").function)
     assert await handle.result() == 3
+
+
+async def test_a_free_place_of_a_map_is_taken_though_others_never_end(harness: Harness) -> None:
+    """The first three wait for what the others do: with a place left empty they would wait for ever."""
+    done = harness.app.event("done", str)
+
+    @harness.app.workflow
+    async def child(ctx: Context, number: int) -> int:
+        if number < 3:
+            await ctx.receive(done)
+        return number
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> list[int]:
+        return await ctx.map(child, range(10), limit=4)
+
+    handle = await harness.start(parent)
+    await harness.idle()
+    own = await children_of(harness, handle)
+    assert sorted(run.status for run in own) == ["completed"] * 7 + ["waiting"] * 3
+    for run in own[:3]:
+        await harness.app.handle(run.id).send(done, "")
+
+    assert await handle.result() == list(range(10))

@@ -10,8 +10,9 @@ import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of
 from windlass import AlreadyExists, Context, InvalidInput, NotFound, WaitTimeout, WrongState
+from windlass.api.service import Work
 from windlass.define.event import Event
-from windlass.model.commands import SendEvent
+from windlass.model.commands import SendEvent, Suspend, Suspended
 from windlass.model.run import RunId
 from windlass.testing.harness import Harness
 
@@ -323,3 +324,42 @@ async def test_a_run_is_woken_in_another_process(open_shared: OpenHarness) -> No
 
     assert await handle.result() == "from elsewhere"
     assert [entry.cause for entry in await log_of(serving, handle.id)][-3:] == ["event", "claim", "finish"]
+
+
+class SlowAnswers:
+    """A worker's door whose answer to a suspension is held back for as long as the test wants."""
+
+    def __init__(self, work: Work, gate: Gate) -> None:
+        self._work, self._gate = work, gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._work, name)
+
+    async def suspend_run(self, command: Suspend) -> Suspended:
+        answer = await self._work.suspend_run(command)
+        await self._gate.wait()
+        return answer
+
+
+async def test_an_event_that_comes_while_its_wait_is_being_written_is_heard_of_at_once(
+    harness: Harness, gate: Gate
+) -> None:
+    replied, seen, written = harness.app.event("replied", str), list[str](), Gate()
+
+    @harness.app.workflow
+    async def asking(ctx: Context) -> None:
+        async def listen() -> None:
+            seen.append(await ctx.receive(replied))
+
+        await asyncio.gather(ctx.step(gate.wait), listen())
+
+    (worker,) = harness.app._workers
+    worker._host.work = SlowAnswers(worker._host.work, written)  # type: ignore[assignment]
+    handle = await harness.start(asking)
+    await written.reached()
+    await handle.send(replied, "now")
+    await eventually(lambda: any(e.waits.is_undecided for e in worker.executions), what="the worker hears of it")
+    written.open()
+    await eventually(lambda: seen == ["now"], what="the event is received, and no time has passed")
+    gate.open()
+    await handle.result()

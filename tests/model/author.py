@@ -166,7 +166,6 @@ class Author:
             awaits=tuple(children),
             park=True,
             together=True,
-            wake_after=self._one_of((None, None, 1, 2)),
         )
 
     def _dropped(self, *used: str) -> tuple[str, ...]:

@@ -31,7 +31,6 @@ class Wait(Held):
     only_notes: bool = False
     park: bool = False
     together: bool = False  # children that are waited for are those of one map
-    wake_after: int | None = None  # so many of them
     jitter: float = 0.0
 
     def call(self, context: Context) -> Call:
@@ -55,7 +54,6 @@ class Wait(Held):
             dropped=self.dropped,
             park=self.park,
             together=self.together and all(key in CHILDREN for key in (*open, *others)),
-            wake_after=self.wake_after,
         )
         return Call("suspend_run", (command,), jitter=self.jitter)
 

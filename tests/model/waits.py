@@ -64,7 +64,7 @@ class Waits(State):
         first = next((step for step in waits if step.kind in WAITS), timed[0] if timed else None)
         self.until_next_wait(run, waits, cause="release" if first is None else first.kind)
         children = sum(step.kind == "child" for step in waits)
-        run.unmet = min(children, command.wake_after or children) if command.together else 0
+        run.unmet = children if command.together else 0
 
     # Whether a wait is over
 

@@ -123,11 +123,11 @@ def _about_negative_number(error: Exception, typed: Sequence[str]) -> str | None
     """How to type a negative number, if it is one that was taken for an option."""
     if not isinstance(error, click.NoSuchOption) or NEGATIVE.match(error.option_name) is None:
         return None
-    command = error.ctx.command.name if error.ctx is not None else None
+    command = (error.ctx.command.name if error.ctx is not None else None) or ""
     if command not in (start.name, send.name):
         return None
     words = _before_dashes(typed)
-    words = words[words.index(command) :]
+    words = [word for word in words[words.index(command) :] if word != "--json"]
     place = next((place for place, word in enumerate(words) if NEGATIVE.match(word)), len(words))
     front, behind = words[:place], words[place:]
     if any(word.startswith("--") for word in words):  # some may be values of options

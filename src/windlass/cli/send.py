@@ -24,7 +24,7 @@ from windlass.rules.limits import check_key, check_name
 
 
 def _check_id(text: str) -> str:
-    return check_key(text, what="--id")
+    return check_key(text, what="id")
 
 
 @click.command(short_help="Send an event to a run.")

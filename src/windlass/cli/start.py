@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, get_args
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import click
 from rich.text import Text as Line
@@ -72,7 +73,7 @@ def _typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[A
     types = [*definition.argument_types, *([Any] * len(arguments))]  # too many are refused by the start itself
     typed = [value.typed(type) for value, type in zip(arguments, types, strict=False)]
     for name, type, value in zip(definition.argument_names, types, typed, strict=False):
-        if isinstance(value, str) and datetime in (type, *get_args(type)) and str not in get_args(type):
+        if isinstance(value, str) and _wants_a_time(type):
             raise InvalidInput(
                 f"Workflow {definition.name!r}: {name!r} is a date and time with its zone, such as "
                 f"2030-01-01T12:00:00Z, and {shorten(value)} is none.",
@@ -80,6 +81,12 @@ def _typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[A
                 path=f"$.{name}",
             )
     return typed
+
+
+def _wants_a_time(type: Any) -> bool:
+    """A date and time, and nothing that a text could be."""
+    choices = get_args(type) if get_origin(type) in (Union, UnionType) else (type,)
+    return datetime in choices and str not in choices
 
 
 async def _warn_if_unknown(session: Session, opened: Opened, app: App, *, queue: str) -> None:

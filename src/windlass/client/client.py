@@ -14,7 +14,7 @@ from windlass.define.starting import start_command
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import AlreadyExists, InvalidInput, NotFound, WindlassError
 from windlass.model.commands import SetGate, Started, StartRun
-from windlass.model.duration import MAX_DURATION, shown
+from windlass.model.duration import MAX_DURATION, from_instant
 from windlass.model.gate import GateKind
 from windlass.model.run import RunId, RunView
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND
@@ -107,7 +107,7 @@ class Client:
             definition, args, options, namespace=namespace, codec=codec, verb="start", allowed=START_OPTIONS
         )
         if command.at is not None and command.at - self._door.clock.now() > MAX_DURATION:
-            text = f"Invalid at {shown(options['at'])}: it is more than 10 years ahead."
+            text = f"Invalid at {from_instant(command.at).isoformat()}: it is more than 10 years ahead."
             raise InvalidInput(text, reason="invalid_time", path="at")
         return command
 

@@ -172,9 +172,7 @@ class Context(ABC):
 
     @overload
     @abstractmethod
-    def receive(
-        self, event: Event[T], /, *, timeout: DurationLike, default: D
-    ) -> Coroutine[object, None, T | D]: ...
+    def receive(self, event: Event[T], /, *, timeout: DurationLike, default: D) -> Coroutine[object, None, T | D]: ...
 
     @abstractmethod
     def receive(

@@ -315,9 +315,7 @@ def _refuse_result(function: object, verb: str, *, reason: str) -> None:
     if inspect.iscoroutine(function):
         function.close()  # it will never run; without this Python adds a second complaint
     example = f"{verb}({name}, …)" if verb else name
-    raise InvalidInput(
-        f"{_takes(verb)} the function, not its result: {example}, without calling it.", reason=reason
-    )
+    raise InvalidInput(f"{_takes(verb)} the function, not its result: {example}, without calling it.", reason=reason)
 
 
 def _takes(verb: str) -> str:

@@ -66,8 +66,7 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
 
 
 async def _park(tx: Tx, run: Run, command: Suspend, waits: Sequence[Step], *, now: Instant) -> Run:
-    children = sum(step.kind is StepKind.CHILD for step in waits)
-    unmet = min(children, command.wake_after or children) if command.together else 0
+    unmet = sum(step.kind is StepKind.CHILD for step in waits) if command.together else 0
     parked = run_rules.park(run, waits, now=now, unmet=unmet)
     cause = given_back(parked, step_rules.cause_of_parking(waits))
     return await save_run(tx, parked, was=run, cause=cause)

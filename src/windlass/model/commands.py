@@ -194,7 +194,6 @@ class Suspend(Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()  # keys whose branch the code has given up: what they wait for wakes nobody
     park: bool = False
     together: bool = False  # all open waits are children of one map: the last one, or the first failure, wakes the run
-    wake_after: int | None = None  # … or so many of them, because others of the map can then begin
 
 
 class Verdict(Struct, frozen=True, kw_only=True):

@@ -165,8 +165,8 @@ class Readable(Protocol):
     async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T: ...
 
 
-async def take_snapshot(store: Readable, *, at: int, life: int) -> Snapshot:
-    """Read everything, as of one moment."""
+async def take_snapshot(store: Readable, *, at: int, life: int, is_judged: bool = True) -> Snapshot:
+    """Read everything, as of one moment; unless it is not judged, also what the database says about itself."""
 
     async def read(tx: Tx) -> Snapshot:
         checks = CheckQueries(tx.connection)
@@ -182,8 +182,8 @@ async def take_snapshot(store: Readable, *, at: int, life: int) -> Snapshot:
             workers=tuple(await checks.workers()),
             messages=tuple([message for row in rows for message in await _inbox(tx, row.run)]),
             gates=tuple([gate for name in _namespaces(rows) for gate in await tx.gates.closed(name)]),
-            inconsistencies=tuple(await checks.inconsistencies()),
-            damage=tuple(await checks.damage()),
+            inconsistencies=tuple(await checks.inconsistencies()) if is_judged else (),
+            damage=tuple(await checks.damage()) if is_judged else (),
         )
 
     return await store.read("take_snapshot", read)

@@ -21,7 +21,7 @@ from windlass.rules.limits import MAX_TITLE, MOST_ITEMS, check_limit, check_note
 from windlass.runtime import seeded_rng
 from windlass.worker import outside
 from windlass.worker.asking import Asking
-from windlass.worker.calls import Group
+from windlass.worker.calls import Call, Group
 from windlass.worker.execute import Execution
 
 LOGGER = logging.getLogger("windlass.run")
@@ -62,7 +62,7 @@ class RunContext(Context):
     def step(  # type: ignore[override]
         self, fn: Callable[..., Any], /, *args: Any, **options: Any
     ) -> Coroutine[object, None, Any]:
-        return self._execution.ask(self._asking.for_step(fn, args, options))
+        return self._execution.ask(self._for_step(fn, args, options))
 
     def map(
         self,
@@ -88,10 +88,18 @@ class RunContext(Context):
             if is_workflow:
                 call = self._asking.for_child("map", StepKind.CHILD, fn, (item,), own)
             else:
-                call = self._asking.for_step(fn, (item,), own)
+                call = self._for_step(fn, (item,), own)
             call.group, call.index = group, index
             calls.append(call)
         return self._execution.ask_all(calls, group)
+
+    def _for_step(self, fn: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+        try:
+            return self._asking.for_step(fn, args, options)
+        except InvalidInput as refused:
+            if not refused.path.startswith("$"):
+                raise
+            raise outside.refused_argument(refused, fn, args) from None
 
     def sleep(self, duration: DurationLike, /) -> Coroutine[object, None, None]:
         wait = to_duration(duration, what="sleep")
@@ -120,7 +128,9 @@ class RunContext(Context):
     ) -> Coroutine[object, None, Any]:
         check_event(event, verb="receive")
         if timeout is None and default is not RAISE:
-            text = "receive() answers with a default after a timeout= only: ctx.receive(replied, timeout='1d', default=None)."
+            text = (
+                "receive() answers with a default after a timeout= only: receive(replied, timeout='1d', default=None)."
+            )
             raise InvalidInput(text, reason="invalid_option", path="default")
         call = self._asking.for_wait(f"receive/{event.name}", StepKind.EVENT, ["event", event.name], timeout=timeout)
         call.awaits, call.read = event.name, outside.read_event(event, default, self._execution.codec)

@@ -316,9 +316,9 @@ class Execution:
         if self.reports.is_suspending:
             return  # this news is written with whatever else comes until that is answered
         failed, self._failed = self._failed, []
-        one_map = self.waits.one_map() if park else None
+        together = park and self.waits.are_together
         self._is_parking = park
-        self.ending.start(self.reports.suspend(failed, self.waits.take_new(), park=park, one_map=one_map))
+        self.ending.start(self.reports.suspend(failed, self.waits.take_new(), park=park, together=together))
 
     def not_parked(self) -> None:
         """The run stays: something failed for good, or has come, and its code goes on."""

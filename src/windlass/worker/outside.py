@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from windlass.codec import Codec
-from windlass.define.context import RAISE
+from windlass.define.context import RAISE, Context
 from windlass.define.event import Event
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, RunCancelled, RunFailed, WaitTimeout
@@ -67,6 +67,16 @@ def encode_detail(data: Any, codec: Codec) -> bytes:
         raise InvalidInput(f"approval(data=…): {refused}", reason=refused.reason, path=refused.path) from None
 
 
+def refused_argument(refused: InvalidInput, fn: Callable[..., Any], args: Sequence[object]) -> InvalidInput:
+    """The same refusal, with the call it belongs to."""
+    name = getattr(fn, "__name__", type(fn).__name__)
+    if any(isinstance(argument, Context) for argument in args):
+        text = f"ctx.step({name}, …): a step gets no ctx. Leave it out, or call {name} from the workflow."
+    else:
+        text = f"ctx.step({name}, …): {refused}"
+    return InvalidInput(text, reason=refused.reason, path=refused.path)
+
+
 def list_items(items: object) -> list[Any]:
     """What a map goes over."""
     if isinstance(items, Iterable):
@@ -79,7 +89,9 @@ def check_runners(unnamed: Sequence[object], named: Mapping[str, object]) -> Non
     """Refuse what cannot race. Coroutines that will never run are closed: Python would complain about each."""
     wrong = next((name for name, runner in named.items() if not inspect.isawaitable(runner)), None)
     if unnamed:
-        text = "race() takes its runners by name: name, value = await ctx.race(reply=ctx.receive(…), late=ctx.sleep('1d'))."
+        text = (
+            "race() takes its runners by name: name, value = await ctx.race(reply=ctx.receive(…), late=ctx.sleep(…))."
+        )
     elif not named:
         text = "race() needs something to wait for."
     elif wrong is not None:

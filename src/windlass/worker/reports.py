@@ -30,7 +30,7 @@ from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Timer
 from windlass.worker import recall
-from windlass.worker.calls import Body, Call, Group
+from windlass.worker.calls import Body, Call
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -142,7 +142,7 @@ class Reports:
         self._execution.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
 
     def suspend(
-        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool, one_map: Group | None
+        self, failed: list[tuple[Body, Failure]], waits: list[Call], *, park: bool, together: bool
     ) -> Coroutine[Any, Any, None]:
         """Write failed attempts and new waits and have open waits decided; with `park`, leave the run if all are open.
 
@@ -167,9 +167,7 @@ class Reports:
             open=decided,
             dropped=state.take_dropped(),
             park=park,
-            together=one_map is not None,
-            # Half of the places are free then: each end by itself would be a replay for one more child.
-            wake_after=None if one_map is None or not one_map.backlog else max(1, (one_map.limit or 0) // 2),
+            together=together,
         )
         return self._suspend(command, failed, waits, held=held)
 
@@ -188,9 +186,11 @@ class Reports:
             return
         execution.not_parked()
         results = self._retry(failed, orders, suspended.verdicts)
+        decided = {item.key for item in command.open}
         for wait, verdict in zip(waits, suspended.verdicts[len(failed) :], strict=True):
             if wait.kind.is_wait:
                 state.keep_open(wait, verdict.due_in)
+                state.is_undecided |= wait.key not in decided
             else:
                 state.time(wait, verdict.due_in or 0)
         for settled in suspended.settled:

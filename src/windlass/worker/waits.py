@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from windlass.model.commands import Settled
 from windlass.model.time import MILLISECOND, SECOND
-from windlass.worker.calls import Call, Group
+from windlass.worker.calls import Call
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -72,7 +72,7 @@ class Waits:
 
     def look(self) -> None:
         """Something may have come, or it is too late for something: let the engine decide."""
-        if self.open and not self._execution.is_over:
+        if (self.open or self._execution.reports.is_suspending) and not self._execution.is_over:
             self.is_undecided = True
             self._execution.nudge()
 
@@ -118,14 +118,15 @@ class Waits:
                 self.open.pop(call.key, None)
                 if call.timer is not None:
                     call.timer.cancel()
-        if not self.open:
-            self.is_undecided = False
+        if not self.open and not self._execution.reports.is_suspending:
+            self.is_undecided = False  # else what is on its way to the store is to be decided when it is there
 
-    def one_map(self) -> Group | None:
-        """The map of which all of them are children, if there is one: then not every end is worth waking for."""
+    @property
+    def are_together(self) -> bool:
+        """Are all of them children of one map that has nobody left to start? Then only the last is worth waking for."""
         calls = [*self.open.values(), *(call for call in self.new if call.kind.is_wait)]
         group = calls[0].group if calls else None
-        return group if all(call.group is group for call in calls) else None
+        return group is not None and not group.backlog and all(call.group is group for call in calls)
 
     def stop(self) -> None:
         for call in [*self.timed, *self.open.values()]:

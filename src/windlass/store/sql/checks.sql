@@ -157,7 +157,7 @@ select 'a run waits for a child that is over', r.namespace, r.id from runs r
 union all
 select 'a run counts other children than it waits for', r.namespace, r.id from runs r
  where r.unmet > 0
-   and r.unmet > (select count(*) from steps s
+   and r.unmet <> (select count(*) from steps s
                      join runs c on c.namespace = s.namespace and c.id = s.awaits
                     where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
                       and s.kind = 'child' and c.finished_at is null)

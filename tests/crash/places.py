@@ -58,7 +58,7 @@ class Place(ABC):
         self.url, self.folder = url, folder
 
     @abstractmethod
-    def look(self, *, at: int, life: int) -> Snapshot: ...
+    def look(self, *, at: int, life: int, is_judged: bool = True) -> Snapshot: ...
 
     def look_at_death(self, *, at: int, life: int) -> Snapshot:
         return self.look(at=at, life=life)
@@ -93,7 +93,7 @@ class SqlitePlace(Place):
         shutil.copy(template, self._path)
         super().__init__(str(self._path), folder)
 
-    def look(self, *, at: int, life: int) -> Snapshot:
+    def look(self, *, at: int, life: int, is_judged: bool = True) -> Snapshot:
         """Look at a copy: opening the file itself would tidy up the journal that a dead process left behind."""
         copy = _emptied(self.folder / "copy") / "windlass.db"
         for suffix in ("", "-wal"):
@@ -102,7 +102,7 @@ class SqlitePlace(Place):
                 shutil.copy(source, copy.with_name(copy.name + suffix))
         reader = Reader(copy)
         try:
-            return self._runner.run(take_snapshot(reader, at=at, life=life))
+            return self._runner.run(take_snapshot(reader, at=at, life=life, is_judged=is_judged))
         finally:
             reader.close()
 
@@ -174,8 +174,8 @@ class PostgresPlace(Place):
         super().__init__(url, folder)
         self._runner, self._store, self._settle = runner, store, settle
 
-    def look(self, *, at: int, life: int) -> Snapshot:
-        return self._runner.run(take_snapshot(self._store, at=at, life=life))
+    def look(self, *, at: int, life: int, is_judged: bool = True) -> Snapshot:
+        return self._runner.run(take_snapshot(self._store, at=at, life=life, is_judged=is_judged))
 
     def look_at_death(self, *, at: int, life: int) -> Snapshot:
         """Look once the server has noticed: a statement on its way when its sender died may still be carried out."""

@@ -275,7 +275,7 @@ async def test_calls_that_cannot_be_children_are_refused_before_anything_is_writ
         calls: list[tuple[type[Exception], Any]] = [
             (NotFound, lambda: ctx.run(undeclared)),
             (InvalidInput, lambda: ctx.run(child, "seven")),  # type: ignore[arg-type]
-            (InvalidInput, lambda: ctx.run(child)),  # type: ignore[call-arg]
+            (InvalidInput, lambda: ctx.run(child)),  # type: ignore[arg-type]
             (InvalidInput, lambda: ctx.run(child, 1, on_cancel="maybe")),  # type: ignore[arg-type]
             (InvalidInput, lambda: ctx.run(child, 1, delay=-1)),
             (InvalidInput, lambda: ctx.run(child, 1, priority=99)),

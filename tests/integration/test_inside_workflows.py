@@ -57,7 +57,11 @@ async def test_a_start_inside_a_workflow_is_refused_and_starts_nothing(harness: 
 @pytest.mark.parametrize(
     ("name", "arguments", "instead"),
     [
-        ("result", (), "Use ctx.run(child, …), or child.result() of a child that ctx.start() gave, or do it in a step."),
+        (
+            "result",
+            (),
+            "Use ctx.run(child, …), or child.result() of a child that ctx.start() gave, or do it in a step.",
+        ),
         ("send", ("paid", 7), "Use child.send() of a child that ctx.start() gave, or do it in a step."),
         ("cancel", (), "Use child.cancel() of a child that ctx.start() gave, or do it in a step."),
         ("status", (), "Do it in a step."),

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+import windlass
 from tests.integration.conftest import OpenHarness, path_of, row_of
-from windlass import AlreadyExists, App, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed, call
+from windlass import AlreadyExists, App, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed
 from windlass.codec import MAX_PAYLOAD
 from windlass.model.duration import from_instant
 from windlass.model.page import ListRuns
@@ -352,7 +353,7 @@ async def test_what_is_no_workflow_is_refused_with_what_to_write(shop: Harness, 
     with pytest.raises(InvalidInput) as refused:
         await shop.app.start(wrong(), "7")
     with pytest.raises(InvalidInput) as one_of_many:
-        await shop.app.start_many([call(order, "7"), call(wrong(), "7")])
+        await shop.app.start_many([windlass.call(order, "7"), windlass.call(wrong(), "7")])
 
     assert str(refused.value) == f"app.start() {said}"
     assert str(one_of_many.value).startswith("calls[1]: windlass.call() takes the function")

@@ -94,6 +94,8 @@ async def maps(ctx: windlass.Context) -> None:
 async def waits(ctx: windlass.Context) -> None:
     assert_type(replied, windlass.Event[str])
     assert_type(await ctx.receive(replied), str)
+    anything: object = await ctx.receive(replied)
+    assert f"{anything} {await ctx.receive(replied)}"
     assert_type(await ctx.receive(paid, timeout="1d"), Receipt)
     assert_type(await ctx.receive(paid, timeout="1d", default=None), Receipt | None)
     assert_type(await ctx.receive(replied, timeout=60, default=0), str | int)

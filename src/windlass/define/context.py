@@ -18,7 +18,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack, overload
 from uuid import UUID
 
 from windlass.define.child import Child
-from windlass.define.event import Event
+from windlass.define.event import Receivable
 from windlass.define.options import ChildOptions, DurationLike, MapChildOptions, MapOptions, StepOptions
 from windlass.model.message import Decision
 
@@ -168,15 +168,15 @@ class Context(ABC):
 
     @overload
     @abstractmethod
-    def receive(self, event: Event[T], /, *, timeout: DurationLike | None = None) -> Coroutine[object, None, T]: ...
+    def receive(self, event: Receivable[T], /, *, timeout: DurationLike | None = None) -> Coroutine[object, None, T]: ...
 
     @overload
     @abstractmethod
-    def receive(self, event: Event[T], /, *, timeout: DurationLike, default: D) -> Coroutine[object, None, T | D]: ...
+    def receive(self, event: Receivable[T], /, *, timeout: DurationLike, default: D) -> Coroutine[object, None, T | D]: ...
 
     @abstractmethod
     def receive(
-        self, event: Event[Any], /, *, timeout: DurationLike | None = None, default: Any = RAISE
+        self, event: Receivable[Any], /, *, timeout: DurationLike | None = None, default: Any = RAISE
     ) -> Coroutine[object, None, Any]:
         """Wait for an event sent to this run; one that was sent before is here at once. Each is received once.
 

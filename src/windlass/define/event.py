@@ -7,9 +7,19 @@ from typing import Any, Generic, TypeVar
 from windlass.errors import InvalidInput
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Event(Generic[T]):
+class Receivable(Generic[T_co]):
+    """What `ctx.receive` takes: an event of texts is one of objects too, for whoever only receives it.
+
+    Not so for whoever sends it: there an Event stands for exactly its type.
+    """
+
+    __slots__ = ()
+
+
+class Event(Receivable[T], Generic[T]):
     """Something that can be sent to a run: `replied = app.event("replied", str)`.
 
     Sent with `handle.send(replied, "yes")`, received with `await ctx.receive(replied)`.

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from windlass.define.child import Child
 from windlass.define.context import RAISE, Context
-from windlass.define.event import Event, check_event
+from windlass.define.event import Receivable, check_event
 from windlass.define.options import MAP_CHILD_OPTIONS, MAP_OPTIONS, DurationLike, refuse_unknown_options
 from windlass.errors import InvalidInput
 from windlass.model.duration import from_instant, to_duration, to_instant
@@ -124,9 +124,9 @@ class RunContext(Context):
         return self._execution.ask(self._asking.for_child("start", StepKind.START, child, args, options))
 
     def receive(
-        self, event: Event[Any], /, *, timeout: DurationLike | None = None, default: Any = RAISE
+        self, asked: Receivable[Any], /, *, timeout: DurationLike | None = None, default: Any = RAISE
     ) -> Coroutine[object, None, Any]:
-        check_event(event, verb="receive")
+        event = check_event(asked, verb="receive")
         if timeout is None and default is not RAISE:
             text = (
                 "receive() answers with a default after a timeout= only: receive(replied, timeout='1d', default=None)."

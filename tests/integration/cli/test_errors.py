@@ -118,7 +118,9 @@ def test_with_json_an_error_is_a_line_of_json_on_the_standard_error(scene: Scene
     assert (misused.exit_code, misused.stdout, json.loads(misused.stderr)["error"]["code"]) == (2, "", "usage")
 
 
-@pytest.mark.parametrize("args", [["runs", "--colour", "--json"], ["rnus", "--json"], ["start", "a:b", "c", "-5", "--json"]])
+@pytest.mark.parametrize(
+    "args", [["runs", "--colour", "--json"], ["rnus", "--json"], ["start", "a:b", "c", "-5", "--json"]]
+)
 def test_with_json_also_what_cannot_be_read_is_answered_in_json(scene: Scene, args: list[str]) -> None:
     result = scene.run(*args)
 

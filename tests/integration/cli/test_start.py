@@ -170,6 +170,8 @@ def test_a_negative_number_is_answered_with_how_to_type_it(scene: Scene, shop: s
     refused = scene.refused("start", shop, "anything", "-5", "7", exit_code=2)
 
     assert refused == f"Negative numbers go behind --: windlass --url {scene.url} start {shop} anything -- -5 7"
+    in_json = json.loads(scene.run("start", shop, "anything", "-5", "7", "--json").stderr)
+    assert in_json == {"error": {"code": "usage", "message": refused}}
     assert scene.refused("start", shop, "anything", "-5", "--key", "k", exit_code=2) == (
         "Negative numbers go behind a -- of their own, after all options."
     )

@@ -403,3 +403,18 @@ async def test_a_run_that_did_not_end_in_time(open_shared: OpenHarness) -> None:
         "It failed at 00:01:10 UTC, 0 s ago: it had not ended by 00:01:00 UTC, its time-out. "
         f"All of it: windlass show {handle.id}",
     )
+
+
+async def test_the_next_approval_of_a_run_is_named_in_the_command(harness: Harness) -> None:
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        await ctx.approval("Ship?")
+        await ctx.approval("Wire?")
+
+    handle = await harness.start(order)
+    await harness.idle()
+    assert f"windlass approve {handle.id}, or" in await handle.explain()
+    await handle.approve(by="ann")
+    await harness.idle()
+
+    assert f"windlass approve {handle.id} --step 'approval#2'" in await handle.explain()

@@ -73,7 +73,9 @@ def _described(facts: Facts, kind: StepKind, groups: Sequence[Sequence[Step]]) -
         if kind is StepKind.EVENT:
             yield _event(facts, steps)
         elif kind is StepKind.APPROVAL:
-            yield _approval(facts, steps[0], is_only=len(groups) == 1)
+            # Of several it must be named, also if the others are decided: a second click is not meant for the next.
+            asked = {step.key for step in facts.steps if step.kind is StepKind.APPROVAL}
+            yield _approval(facts, steps[0], is_only=len(asked) == 1)
         elif kind is StepKind.CHILD:
             yield _children(facts, steps)
         else:

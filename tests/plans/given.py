@@ -307,7 +307,9 @@ HOT = {
     "awaiting_event": hot(lambda tx: tx.steps.awaits_event(NAMESPACE, run_id=HELD[0].id, event="x"), AWAITS, STEP),
     "drop_waits": hot(lambda tx: tx.steps.drop(NAMESPACE, run_id=HELD[0].id, keys=["b", "c"]), STEP),
     "send_message": hot(sending, INBOX, MESSAGE),
-    "message_by_id": hot(lambda tx: tx.inbox.find(NAMESPACE, run_id=HELD[0].id, kind=MessageKind.EVENT, id="m1"), MESSAGE),
+    "message_by_id": hot(
+        lambda tx: tx.inbox.find(NAMESPACE, run_id=HELD[0].id, kind=MessageKind.EVENT, id="m1"), MESSAGE
+    ),
     "last_message": hot(lambda tx: tx.inbox.count(NAMESPACE, run_id=HELD[0].id), INBOX),
     "unread_messages": hot(
         lambda tx: tx.inbox.unread(NAMESPACE, run_id=HELD[0].id, kind=MessageKind.EVENT, name="x", limit=2), UNREAD

@@ -168,11 +168,15 @@ class Context(ABC):
 
     @overload
     @abstractmethod
-    def receive(self, event: Receivable[T], /, *, timeout: DurationLike | None = None) -> Coroutine[object, None, T]: ...
+    def receive(
+        self, event: Receivable[T], /, *, timeout: DurationLike | None = None
+    ) -> Coroutine[object, None, T]: ...
 
     @overload
     @abstractmethod
-    def receive(self, event: Receivable[T], /, *, timeout: DurationLike, default: D) -> Coroutine[object, None, T | D]: ...
+    def receive(
+        self, event: Receivable[T], /, *, timeout: DurationLike, default: D
+    ) -> Coroutine[object, None, T | D]: ...
 
     @abstractmethod
     def receive(

@@ -99,8 +99,8 @@ def _refuse_second_click(command: Decide, run: Run, step: Step, made: dict[str, 
         decision = _decisions.decode(message.payload)
         if (decision.outcome, decision.by) == (outcome, command.by):
             raise InvalidInput(
-                f"Approval {message.name!r} of {run.id} is {outcome} already, and {step.key!r} ({step.awaits}) waits now. "
-                f"Say which one with step=: {step.key!r}.",
+                f"Approval {message.name!r} of {run.id} is {outcome} already, "
+                f"and {step.key!r} ({step.awaits}) waits now. Say which one with step=: {step.key!r}.",
                 reason="ambiguous_approval",
                 path="step",
             )

@@ -15,7 +15,8 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
 
 REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
-FIGURES = pytest.StashKey[list[str]]()
+FIGURE = "figure"
+FIGURES: list[str] = []  # of all tests, in the process that reports
 
 
 @pytest.fixture
@@ -39,16 +40,22 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def figures(request: pytest.FixtureRequest) -> list[str]:
+def figures(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """Lines for the end of the test run: what was tried, each number with its denominator."""
-    return request.config.stash.setdefault(FIGURES, [])
+    lines: list[str] = []
+    yield lines
+    request.node.user_properties.extend((FIGURE, line) for line in lines)  # so they reach the process that reports
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    lines = config.stash.get(FIGURES, [])
-    if lines:
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        FIGURES.extend(str(line) for name, line in report.user_properties if name == FIGURE)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if FIGURES:
         terminalreporter.section("figures")
-        for line in lines:
+        for line in sorted(FIGURES):
             terminalreporter.write_line(line)
 
 

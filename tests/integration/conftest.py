@@ -15,6 +15,7 @@ import pytest
 
 from windlass.app import App
 from windlass.client.handle import Handle
+from windlass.errors import Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, CompleteStep, FailStep, FinishRun, Suspend, WaitStep
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.page import ListRuns
@@ -25,7 +26,7 @@ from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.rules.runs import TRANSITIONS
 from windlass.settings import Settings
-from windlass.store.base import Tx
+from windlass.store.base import NoHooks, Tx
 from windlass.store.migrate import SCHEMA
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
@@ -273,6 +274,18 @@ async def until_recorded(harness: Harness, handle: Handle[Any], key: str) -> Non
         return key in await step_keys(harness, handle)
 
     await eventually(is_recorded, what=f"step {key} is on record")
+
+
+class AnswerLost(NoHooks):
+    """Loses the answer to one transaction, after it was committed."""
+
+    def __init__(self, transaction: str) -> None:
+        self.transaction, self.is_armed = transaction, False
+
+    def after_commit(self, name: str) -> None:
+        if self.is_armed and name == self.transaction:
+            self.is_armed = False
+            raise Unavailable("The answer was lost.")
 
 
 class Gate:

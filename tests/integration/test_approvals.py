@@ -8,13 +8,12 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of
-from windlass import Context, Decision, InvalidInput, NotFound, Unavailable, WrongState
+from tests.integration.conftest import AnswerLost, Gate, OpenHarness, eventually, log_of, row_of
+from windlass import Context, Decision, InvalidInput, NotFound, WrongState
 from windlass.model.duration import from_instant
 from windlass.model.run import Deed
 from windlass.model.time import Instant
 from windlass.notify.local import queue_topic
-from windlass.store.base import NoHooks
 from windlass.testing.harness import Harness
 
 
@@ -200,18 +199,6 @@ async def test_an_approval_needs_a_title(harness: Harness, title: str) -> None:
 
     with pytest.raises(Exception, match="title"):
         await harness.run(shipping)
-
-
-class AnswerLost(NoHooks):
-    """Loses the answer to one transaction, after it was committed."""
-
-    def __init__(self, transaction: str) -> None:
-        self.transaction, self.is_armed = transaction, False
-
-    def after_commit(self, name: str) -> None:
-        if self.is_armed and name == self.transaction:
-            self.is_armed = False
-            raise Unavailable("The answer was lost.")
 
 
 async def test_a_decision_whose_answer_was_lost_is_not_made_twice(open_harness: OpenHarness) -> None:

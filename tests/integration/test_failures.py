@@ -442,6 +442,8 @@ async def test_a_retry_that_comes_due_beside_a_long_body_is_entered_without_a_ne
     handle = await harness.start(both)
     await gate.reached()
     await until_recorded(harness, handle, "flaky")
+    executions = [execution for worker in harness.app._workers for execution in worker.executions]
+    await eventually(lambda: bool(executions[0].waits.timed), what="its worker knows when to try again")
     harness.clock.advance("12s")
     await eventually(lambda: len(entered) == 2, what="the retry is entered")
     gate.open()

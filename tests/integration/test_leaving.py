@@ -14,6 +14,7 @@ import pytest
 from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, step_keys
 from windlass import Context, Handle, Retry, RunFailed
 from windlass.errors import Unavailable
+from windlass.model.run import RunId
 from windlass.notify.local import Hub, run_topic
 from windlass.notify.sqlite import FileWatch
 from windlass.settings import Settings
@@ -279,7 +280,7 @@ async def test_what_the_code_asks_the_store_does_not_number_its_branches(harness
             await ctx.sleep("1m")
 
         for _ in range(reads):
-            await asked.status()
+            await harness.opened.runs.get_run("default", RunId(asked.id))  # around the door that is closed here
         await asyncio.create_task(branch())
 
     handle = await harness.start(order)

@@ -333,6 +333,7 @@ HOT = {
 # Query: why it needs no guard.
 COLD = {
     "enter_gates": "writes one row by its primary key, when a worker comes",
+    "limit_lock": "reads no row",
     "lock_gates": "reads no row",
     "set_gate": "writes one row by its primary key, for a person",
     "load_gate": "reads one row by its primary key, for a person",

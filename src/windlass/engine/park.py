@@ -16,7 +16,7 @@ from windlass.engine.release import given_back, lock_claimed, save_run, tell_of_
 from windlass.engine.settle import settle_waits
 from windlass.model.commands import Claim, Settled, StartChild, Suspend, Suspended, Verdict
 from windlass.model.run import Run, RunId, RunStatus
-from windlass.model.step import Step, StepKind
+from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import Instant
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
@@ -54,7 +54,8 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         if park:
             run = await _park(tx, run, command, still_open, now=now)
         # Parked, the run's available_at is the only due time there is; else the holder goes on with each by itself.
-        verdicts = () if park else _verdicts([*failed, *waits], still_open, now=now)
+        recorded = still_open if tries == 1 else await _history(tx, run)
+        verdicts = () if park else _verdicts([*failed, *waits], recorded, now=now)
         return Suspended(is_parked=park, verdicts=verdicts, settled=tuple(settled)), run
 
     suspended, run = await parts.run_tx("park_run" if command.park else "suspend_steps", suspend)
@@ -77,15 +78,20 @@ async def _decide(tx: Tx, run: Run, command: Suspend, *, now: Instant) -> tuple[
     orders = {item.key: item.order for item in command.open}
     found = await tx.steps.open_waits(run.namespace, run_id=run.id)
     waits = [step for step in found if step.key in orders or not (step.is_dropped or step.key in command.dropped)]
+    missing = orders.keys() - {step.key for step in waits}
+    if missing:
+        # Decided before, and the answer was lost. Nothing more is decided now: the code has to hear of these first.
+        history = await _history(tx, run)
+        return [_settled(step) for step in history if step.key in missing and step.order is not None], waits
     # A branch that was given up, and is asked for again after all, counts again.
     await tx.steps.settle([replace(step, is_dropped=False) for step in waits if step.is_dropped])
     over = await settle_waits(tx, run, waits, orders=orders, now=now) if orders else []
-    missing = orders.keys() - {step.key for step in waits}
-    if missing:  # decided before, and the answer was lost
-        history = (await tx.steps.histories(run.namespace, run_ids=[run.id])).get(run.id, [])
-        over.extend(step for step in history if step.key in missing and step.order is not None)
     done = {step.key for step in over}
     return [_settled(step) for step in over], [step for step in waits if step.key not in done]
+
+
+async def _history(tx: Tx, run: Run) -> list[Step]:
+    return (await tx.steps.histories(run.namespace, run_ids=[run.id])).get(run.id, [])
 
 
 def _settled(step: Step) -> Settled:
@@ -128,10 +134,12 @@ def _new_child(parent: Run, key: str, child: StartChild, id: RunId) -> NewRun:
     )
 
 
-def _verdicts(steps: Sequence[Step], still_open: Sequence[Step], *, now: Instant) -> tuple[Verdict, ...]:
-    """When each of them is due by its record: asked again after a lost answer, that is the time of the first try."""
-    recorded = {(step.key, step.attempt): step.due_at for step in still_open}
-    return tuple(
-        Verdict(due_in=step_rules.remaining(recorded.get((step.key, step.attempt), step.due_at), now=now), at=now)
-        for step in steps
-    )
+def _verdicts(steps: Sequence[Step], recorded: Sequence[Step], *, now: Instant) -> tuple[Verdict, ...]:
+    """What became of each by its record: asked again after a lost answer, that is what the first try has made of it."""
+    known = {(step.key, step.attempt): step for step in recorded}
+    verdicts = []
+    for step in steps:
+        record = known.get((step.key, step.attempt), step)
+        at = record.finished_at if record.status is StepStatus.FAILED and record.due_at is None else None
+        verdicts.append(Verdict(due_in=step_rules.remaining(record.due_at, now=now), at=now if at is None else at))
+    return tuple(verdicts)

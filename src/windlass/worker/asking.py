@@ -64,7 +64,7 @@ class Asking:
     def for_child(
         self, verb: str, kind: StepKind, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
     ) -> Call:
-        definition = self.host.registry.find_workflow(fn)
+        definition = self.host.registry.find_workflow(fn, verb=f"ctx.{verb}")
         given = dict(options)
         key, on_cancel = given.pop("key", None), given.pop("on_cancel", None) or "propagate"
         if on_cancel not in ("propagate", "abandon"):

@@ -33,11 +33,13 @@ class RunChild(Child[Any]):
         stored, hashed = host.codec.encode_hashed(payload)
 
         async def send() -> None:
+            info = current_step()
             command = SendEvent(
                 namespace=host.namespace,
                 run_id=RunId(self.id),
                 event=event.name,
-                id=current_step().idempotency_key,  # sent again after a crash, it is the same event
+                # Sent again after a crash, it is the same event; sent by a retry that comes here again, another one.
+                id=f"{info.run_id}/{info.key}",
                 payload=stored,
                 payload_hash=hashed,
             )

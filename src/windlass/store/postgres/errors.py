@@ -16,6 +16,7 @@ Repeatable = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.InvalidCachedStatementError,
+    asyncpg.LockNotAvailableError,  # not within the time that was given for it
 )
 
 _UNAVAILABLE = (

@@ -42,6 +42,8 @@ SESSION = {
     "enable_bitmapscan": "off",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
+    # A process that is stopped in the middle of a transaction must not hold its locks for ever.
+    "idle_in_transaction_session_timeout": "60s",
 }
 
 

@@ -52,6 +52,7 @@ class GateQueries:
 
     async def lock(self) -> None:
         """Wait for the claims that go through gates now, and let no other one through."""
+        await self._connection.all("limit_lock")
         await self._connection.all("lock_gates")
 
     async def share(self, namespace: str, *, served: Sequence[Served]) -> list[Gate]:

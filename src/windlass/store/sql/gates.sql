@@ -3,6 +3,10 @@
 insert into gates (namespace, kind, name) values (:namespace, :kind, :name)
 on conflict (namespace, name, kind) do nothing;
 
+-- name: limit_lock
+-- Wait for no lock longer than a moment, in this transaction. Where one writes at a time there is nothing to do.
+select 1;
+
 -- name: lock_gates
 -- Let nobody go through any gate until this transaction ends. Where one writes at a time there is nothing to do.
 select 1;

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
-from windlass.engine.release import release_run, save_run
+from windlass.engine.release import release_run, save_run, tell_of_pause
 from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
 from windlass.model.run import PAUSED_BY, Run, RunStatus
@@ -69,15 +69,17 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     tries, asked_at = 0, parts.clock.monotonic()
     ended: list[FinishRun] = []
+    held: list[Run] = []
 
     async def claim(tx: Tx) -> list[ClaimedRun]:
         nonlocal tries
         tries += 1
         ended.clear()
+        held.clear()
         rows: list[ClaimedRow] = []
         if tries > 1:  # the answer to this very poll may be lost: its runs are ours already
-            held = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
-            rows = [row for row in held if await _renew(tx, row, command)]  # time has passed since they were claimed
+            ours = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+            rows = [row for row in ours if await _renew(tx, row, command)]  # time has passed since they were claimed
         if not rows:
             # What is open now stays so until this is committed: after a pause nothing behind it is claimed any more.
             served = gate_rules.passing(command.served, await tx.gates.share(command.namespace, served=command.served))
@@ -100,7 +102,7 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             if ending is not None:
                 ended.append(ending)
             elif row.run.is_held:  # a person wants it paused, and its last holder never came to that
-                await save_run(tx, run_rules.hold(row.run), was=row.run, cause=PAUSED_BY)
+                held.append(await save_run(tx, run_rules.hold(row.run), was=row.run, cause=PAUSED_BY))
             else:
                 claimed.append(_claimed(row, history, command, now=now, asked_at=asked_at))
         return claimed
@@ -111,6 +113,8 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
         for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
             if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
                 LOGGER.error("A run that was not to be entered could not be ended", exc_info=outcome)
+        for run in held:
+            tell_of_pause(parts, run.namespace, run.id)
         return claimed
 
     return await _never_lost(parts, command, claim_and_end())

@@ -33,13 +33,12 @@ class RunChild(Child[Any]):
         stored, hashed = host.codec.encode_hashed(payload)
 
         async def send() -> None:
-            info = current_step()
             command = SendEvent(
                 namespace=host.namespace,
                 run_id=RunId(self.id),
                 event=event.name,
-                # Sent again after a crash, it is the same event; sent by a retry that comes here again, another one.
-                id=f"{info.run_id}/{info.key}",
+                # Sent again after a crash or by a retry, it is the same event; with another payload it is another.
+                id=f"{current_step().idempotency_key}/{hashed.hex()}",
                 payload=stored,
                 payload_hash=hashed,
             )

@@ -78,6 +78,10 @@ async def test_a_fresh_sqlite_file_has_no_trigger_and_one_due_time_per_row(sqlit
         "created_at",
         "started_at",
         "finished_at",
+        # What no claim ever looks at: a time-out caps available_at, the others tell what was.
+        "expires_at",
+        "starts_at",
+        "begun_at",
     ]
     assert {name for (name,) in everywhere} & FORMER_COLUMNS == set()
 
@@ -151,5 +155,5 @@ def test_no_operation_type_or_module_of_a_former_name_exists() -> None:
 
 @pytest.mark.spec("runs:P4.8")
 def test_the_answer_to_a_failed_step_has_no_retry_time() -> None:
-    assert set(Suspended.__struct_fields__) == {"is_parked", "verdicts"}
+    assert set(Suspended.__struct_fields__) == {"is_parked", "verdicts", "settled"}
     assert set(Verdict.__struct_fields__) == {"due_in", "at"}  # what is left, and when it was recorded

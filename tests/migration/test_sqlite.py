@@ -15,7 +15,7 @@ from windlass.store.migrate import APPLICATION_ID, migrate_sqlite, migrations
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
 
-TABLES = {"meta", "runs", "payloads", "steps", "keys", "log", "workers"}
+TABLES = {"meta", "runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates"}
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 
 # Waits for a line, so that all of them begin at the same moment.

@@ -109,15 +109,19 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
 
     async def claim_and_end() -> list[ClaimedRun]:
         claimed = await parts.run_tx("claim_runs", claim)
-        # In a transaction of their own, because whoever waits for them is locked before they are.
-        for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
-            if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
-                LOGGER.error("A run that was not to be entered could not be ended", exc_info=outcome)
+        await _end_all(parts, ended)
         for run in held:
             tell_of_pause(parts, run.namespace, run.id)
         return claimed
 
     return await _never_lost(parts, command, claim_and_end())
+
+
+async def _end_all(parts: Parts, ended: Sequence[FinishRun]) -> None:
+    """In a transaction of their own, because whoever waits for them is locked before they are."""
+    for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
+        if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
+            LOGGER.error("A run that was not to be entered could not be ended", exc_info=outcome)
 
 
 def _finisher(parts: Parts) -> Callable[[FinishRun], Awaitable[Instant]]:

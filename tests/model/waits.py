@@ -69,7 +69,10 @@ class Waits(State):
     # Whether a wait is over
 
     def _settle(self, run: Run, orders: dict[str, int]) -> list[Settled]:
-        """Those of the waits asked about that are over, now or since an earlier time, by key."""
+        """Those of the waits asked about that are over by now; and only those that were before, if there are any."""
+        known = {step.key: step for step in self.latest(run.id)}
+        if any(key in known and known[key].order is not None for key in orders):
+            return self._over(run, orders)
         waits = {step.key: step for step in self.open_waits(run) if step.status == "waiting" and step.kind in WAITS}
         asked = [waits[key] for key in sorted(orders, key=lambda key: orders[key]) if key in waits]
         promised = self._promised(run, asked)
@@ -83,6 +86,9 @@ class Waits(State):
                 break
             promised[key].taken_by = key
             self._decide(run, waits[key], orders[key], promised[key].payload)
+        return self._over(run, orders)
+
+    def _over(self, run: Run, orders: dict[str, int]) -> list[Settled]:
         known = {step.key: step for step in self.latest(run.id)}
         over = [known[key] for key in sorted(orders) if key in known and known[key].order is not None]
         return [

@@ -78,13 +78,13 @@ async def _decide(tx: Tx, run: Run, command: Suspend, *, now: Instant) -> tuple[
     orders = {item.key: item.order for item in command.open}
     found = await tx.steps.open_waits(run.namespace, run_id=run.id)
     waits = [step for step in found if step.key in orders or not (step.is_dropped or step.key in command.dropped)]
-    missing = orders.keys() - {step.key for step in waits}
-    if missing:
-        # Decided before, and the answer was lost. Nothing more is decided now: the code has to hear of these first.
-        history = await _history(tx, run)
-        return [_settled(step) for step in history if step.key in missing and step.order is not None], waits
     # A branch that was given up, and is asked for again after all, counts again.
     await tx.steps.settle([replace(step, is_dropped=False) for step in waits if step.is_dropped])
+    missing = orders.keys() - {step.key for step in waits}
+    decided = [step for step in await _history(tx, run) if step.key in missing] if missing else []
+    if any(step.order is not None for step in decided):
+        # By a try whose answer was lost. Nothing more is decided now: the code has to hear of these first.
+        return [_settled(step) for step in decided if step.order is not None], waits
     over = await settle_waits(tx, run, waits, orders=orders, now=now) if orders else []
     done = {step.key for step in over}
     return [_settled(step) for step in over], [step for step in waits if step.key not in done]

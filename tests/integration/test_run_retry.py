@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -156,32 +157,35 @@ async def test_what_a_failed_run_caught_is_tried_again_with_it(harness: Harness)
     assert entered == ["van", "post", "van"]
 
 
-async def test_code_that_changed_is_rolled_back_and_the_run_goes_on(harness: Harness) -> None:
+def orders_in(harness: Harness) -> tuple[list[str], Callable[..., None]]:
+    """What was entered, and a way to declare `order` anew with other steps, as a deployment does."""
     entered = list[str]()
 
-    async def pack() -> None:
-        entered.append("pack")
+    async def work(name: str) -> None:
+        entered.append(name)
 
-    async def weigh() -> None:
-        entered.append("weigh")
-
-    def declare(*steps: Any) -> None:
+    def declare(*names: str) -> None:
         async def order(ctx: Context) -> str:
-            for step in steps:
-                await ctx.step(step)
+            for name in names:
+                await ctx.step(work, name, name=name)
             await ctx.sleep("1h")
             return "done"
 
         harness.app.workflow(order)
 
-    declare(pack)
+    return entered, declare
+
+
+async def test_code_that_changed_is_rolled_back_and_the_run_goes_on(harness: Harness) -> None:
+    entered, declare = orders_in(harness)
+    declare("pack")
     handle = await harness.app.start(harness.app._registry.find_workflow("order").function)
     await harness.until(handle, "sleeping")
-    declare(weigh)
+    declare("weigh")
     await harness.advance("1h")
     assert await handle.status() == "paused"
     assert f'or "windlass retry {handle.id} --from pack"' in await handle.explain()
-    declare(pack)
+    declare("pack")
     await handle.resume()
 
     assert await handle.result() == "done"
@@ -189,27 +193,11 @@ async def test_code_that_changed_is_rolled_back_and_the_run_goes_on(harness: Har
 
 
 async def test_a_run_whose_code_has_changed_can_be_tried_again_from_there(harness: Harness) -> None:
-    entered = list[str]()
-
-    async def pack() -> None:
-        entered.append("pack")
-
-    async def weigh() -> None:
-        entered.append("weigh")
-
-    def declare(*steps: Any) -> None:
-        async def order(ctx: Context) -> str:
-            for step in steps:
-                await ctx.step(step)
-            await ctx.sleep("1h")
-            return "done"
-
-        harness.app.workflow(order)
-
-    declare(pack, weigh)
+    entered, declare = orders_in(harness)
+    declare("pack", "weigh")
     handle = await harness.app.start(harness.app._registry.find_workflow("order").function)
     await harness.until(handle, "sleeping")
-    declare(pack)
+    declare("pack")
     await harness.advance("1h")
     assert await handle.status() == "paused"
     again = await handle.retry(from_step="weigh", by="ann")

@@ -42,7 +42,6 @@ MESSAGE_KIND, GATE_KIND = Known(MessageKind), Known(GateKind)
 
 RUN_COLUMNS = 25  # the fragment {run}, in the order of Run's fields
 
-_deeds = msgspec.json.Decoder(Deed)
 _failures = msgspec.json.Decoder(Failure)
 _served = msgspec.json.Decoder(tuple[Served, ...])
 _encoder = msgspec.json.Encoder()
@@ -161,10 +160,6 @@ def gate_from_row(row: Row) -> Gate:
 def deed_to_bytes(deed: Deed) -> bytes | None:
     """Who did it and why, for the log; nothing if nothing is known."""
     return None if deed == Deed() else _encoder.encode(deed)
-
-
-def deed_from_bytes(data: bytes | None) -> Deed:
-    return Deed() if data is None else _decoded(_deeds, data)
 
 
 def log_entry_from_row(row: Row) -> LogEntry:

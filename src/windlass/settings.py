@@ -30,6 +30,9 @@ FOR_TESTS = frozenset(
 
 log = logging.getLogger("windlass.settings")
 
+LogFormat = Literal["plain", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 
 
@@ -41,6 +44,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     probe_for: Duration = Duration(SECOND)  # how often to look for dead workers; 0: never
     max_recoveries: int = 10  # claims in a row that nobody gave back; one more is a crash loop
     keys_expire_for: Duration | None = None  # start keys are kept for ever unless this is set
+    coordinates: bool = True  # whether workers and servers look after schedules, silent workers and old runs
+    coordinate_for: Duration = Duration(5 * SECOND)  # the longest a coordinator sleeps between two rounds
+    coordinate_batch: int = 100  # how many rows one duty handles in one transaction
+    stale_for: Duration = Duration(30 * SECOND)  # how long a worker may be silent before it counts as offline
+    keep_for: Duration | None = None  # runs that are over are kept for ever unless this is set
+    log_format: LogFormat = "plain"
+    log_level: LogLevel = "info"
+    metrics_port: int | None = None  # nobody listens unless this is set
+    metrics_host: str = "127.0.0.1"
+    traces: bool = False
 
 
 class _Option(Struct, frozen=True):

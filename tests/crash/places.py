@@ -24,7 +24,7 @@ from windlass.testing.evidence import Snapshot, take_snapshot
 
 T = TypeVar("T")
 
-TABLES = ("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates")
+TABLES = ("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates", "schedules", "workflows", "cursors")
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in TABLES)
 
 # Who may still change something: whoever works on a statement, or has written in a transaction. A connection that was

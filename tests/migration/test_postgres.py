@@ -12,7 +12,20 @@ from windlass.errors import StoreRefused
 from windlass.store.migrate import migrations
 from windlass.store.postgres.store import PostgresStore
 
-TABLES = {"meta", "runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates"}
+TABLES = {
+    "meta",
+    "runs",
+    "payloads",
+    "steps",
+    "keys",
+    "log",
+    "workers",
+    "inbox",
+    "gates",
+    "schedules",
+    "workflows",
+    "cursors",
+}
 
 
 async def open_and_close(url: str) -> None:

@@ -15,7 +15,20 @@ from windlass.store.migrate import APPLICATION_ID, migrate_sqlite, migrations
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
 
-TABLES = {"meta", "runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates"}
+TABLES = {
+    "meta",
+    "runs",
+    "payloads",
+    "steps",
+    "keys",
+    "log",
+    "workers",
+    "inbox",
+    "gates",
+    "schedules",
+    "workflows",
+    "cursors",
+}
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 
 # Waits for a line, so that all of them begin at the same moment.

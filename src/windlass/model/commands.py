@@ -102,6 +102,8 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
     parent: RunId | None = None
     origin: RunId | None = None  # the first run of the chain of retries that this one ends
     begun_at: Instant | None = None  # when that one began
+    schedule: str | None = None  # the schedule that started it
+    scheduled_at: Instant | None = None  # for which time
 
     @property
     def seed(self) -> RunId:
@@ -229,6 +231,7 @@ class FinishRun(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     result_hash: bytes = b""
     parent: RunId | None = None  # who may be waiting for it
+    schedule: str | None = None  # where a run of the same schedule may be waiting for it
 
 
 class HoldRun(Struct, frozen=True, kw_only=True):

@@ -64,6 +64,9 @@ class Run(Struct, frozen=True, kw_only=True):
     retry_of: RunId | None = None  # the run this one tries again
     origin: RunId | None = None  # the first run of a chain of retries; none if it is this one
     begun_at: Instant | None = None  # when that one began
+    schedule: str | None = None  # the schedule that started it
+    slot: Instant | None = None  # for which of its times; none: somebody asked for it, or it tries another one again
+    scheduled_at: Instant | None = None  # what the workflow sees of that
 
 
 class RunView(Struct, frozen=True, kw_only=True):

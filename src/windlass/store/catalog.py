@@ -24,7 +24,7 @@ SQL_FOLDER = Path(__file__).parent / "sql"
 RUN = (
     "r.namespace, r.id, r.name, r.version, r.queue, r.priority, r.status, r.available_at, r.token, r.worker, r.poll, "
     "r.attempts, r.recoveries, r.created_at, r.started_at, r.finished_at, r.expires_at, r.held, r.parent, "
-    "r.parent_step, r.unmet, r.starts_at, r.retry_of, r.origin, r.begun_at"
+    "r.parent_step, r.unmet, r.starts_at, r.retry_of, r.origin, r.begun_at, r.schedule, r.slot, r.scheduled_at"
 )
 STEP = (
     "s.namespace, s.run_id, s.step_key, s.attempt, s.kind, s.status, s.step_order, s.token, s.failures, s.input_hash, "

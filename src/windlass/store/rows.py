@@ -40,7 +40,7 @@ class Known(dict[str, Member]):
 RUN_STATUS, STEP_STATUS, STEP_KIND, LOCK_KIND = Known(RunStatus), Known(StepStatus), Known(StepKind), Known(LockKind)
 MESSAGE_KIND, GATE_KIND = Known(MessageKind), Known(GateKind)
 
-RUN_COLUMNS = 25  # the fragment {run}, in the order of Run's fields
+RUN_COLUMNS = 28  # the fragment {run}, in the order of Run's fields
 
 _failures = msgspec.json.Decoder(Failure)
 _served = msgspec.json.Decoder(tuple[Served, ...])
@@ -93,6 +93,9 @@ def run_from_row(row: Row) -> Run:
         retry_of=row[22],
         origin=row[23],
         begun_at=row[24],
+        schedule=row[25],
+        slot=row[26],
+        scheduled_at=row[27],
     )
 
 

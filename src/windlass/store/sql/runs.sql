@@ -31,7 +31,7 @@ select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as s
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
        r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of, r.origin, r.begun_at,
-       r.status as was, r.available_at as due_at, p.input, p.start_key
+       r.schedule, r.slot, r.scheduled_at, r.status as was, r.available_at as due_at, p.input, p.start_key
   from lanes l
  cross join runs r on r.rowid in (
        select d.rowid from runs d

@@ -6,20 +6,34 @@ argument  >  WINDLASS_… in the environment  >  windlass.toml  >  default
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import logging
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any
 
 from msgspec import Struct
 
 from windlass.errors import InvalidInput
+from windlass.logs import FORMATS, LEVELS, LogFormat, LogLevel
 from windlass.model.time import DAY, HOUR, SECOND, Duration
 from windlass.rules.limits import check_visibility
+from windlass.settings_url import Location, has_password, parse_url
+
+__all__ = [
+    "DEFAULT_URL",
+    "OPTIONS",
+    "PREFIX",
+    "Location",
+    "Settings",
+    "load_settings",
+    "parse_url",
+    "read_settings",
+    "resolve_url",
+]
 
 FILE = "windlass.toml"
 PREFIX = "WINDLASS_"
@@ -27,13 +41,22 @@ DEFAULT_URL = "windlass.db"
 FOR_TESTS = frozenset(
     {"WINDLASS_REQUIRE_ALL", "WINDLASS_POSTGRES_BINARIES", "WINDLASS_TEST_SCALE"}
 )  # read by the test suite, not by us
+# Names of a design with two background services; somebody may still set them.
+FORMER = {
+    "scheduler.interval_secs": "coordinator.interval_secs",
+    "scheduler.batch_size": "coordinator.batch_size",
+    "watchdog.interval_secs": "coordinator.interval_secs",
+    "watchdog.worker_stale_threshold_secs": "coordinator.worker_stale_threshold_secs",
+}
+TEN_YEARS = Duration(3_650 * DAY)
 
 log = logging.getLogger("windlass.settings")
 
-LogFormat = Literal["plain", "json"]
-LogLevel = Literal["debug", "info", "warning", "error"]
-
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
+_HOST = re.compile(
+    r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.I | re.ASCII
+)
+_LONGEST_SHOWN = 60
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -61,28 +84,39 @@ class _Option(Struct, frozen=True):
 
     field: str
     path: str
-    read: Callable[[Any, str], Any]
+    read: Callable[[Any, str], Any]  # takes what the file may hold
+    from_text: Callable[[str], object] = str.strip  # turns what the environment holds into that, if it can
 
     @property
     def variable(self) -> str:
-        return PREFIX + self.path.replace(".", "_").upper()
+        return _variable(self.path)
 
 
 def load_settings(*, environ: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:
     """Read environment and file once. Raises InvalidInput naming the key and where it stands."""
+    settings, warnings = read_settings(environ=environ, folder=folder)
+    for warning in warnings:
+        log.warning("%s", warning)
+    return settings
+
+
+def read_settings(
+    *, environ: Mapping[str, str] | None = None, folder: Path | None = None
+) -> tuple[Settings, list[str]]:
+    """Like `load_settings`, with what is to be said about names in the environment that are no settings."""
     environ = os.environ if environ is None else environ
     values = _read_file((folder or Path()) / FILE)
     known = {option.variable: option for option in OPTIONS}
+    warnings = []
     for variable, text in environ.items():
-        if not variable.startswith(PREFIX) or variable in FOR_TESTS:
-            continue
-        if variable not in known:
-            close = difflib.get_close_matches(variable, known, n=1)
-            log.warning("%s is no setting and is ignored.%s", variable, f" Did you mean {close[0]}?" if close else "")
-        elif text.strip():  # an empty variable is how many tools write "not set"
-            option = known[variable]
-            values[option.field] = option.read(text, f"{variable} (environment)")
-    return Settings(**values)
+        if not variable.startswith(PREFIX) or variable in FOR_TESTS or not text.strip():
+            continue  # an empty variable is how many tools write "not set"
+        option = known.get(variable)
+        if option is None:
+            warnings.append(_warning(variable, known))
+        else:
+            values[option.field] = option.read(option.from_text(text), f"{variable} (environment)")
+    return Settings(**values), warnings
 
 
 def resolve_url(url: str | None, settings: Settings) -> str:
@@ -94,80 +128,17 @@ def resolve_url(url: str | None, settings: Settings) -> str:
     return chosen
 
 
-class Location(Struct, frozen=True, kw_only=True):
-    """A database, as its URL names it."""
-
-    kind: Literal["sqlite", "postgresql"]
-    target: str  # a path (or ":memory:"), or the whole URL
-    shown: str  # the same without its password: the only form that may be logged
+def _variable(path: str) -> str:
+    return PREFIX + path.replace(".", "_").upper()
 
 
-FORMS = (
-    "Accepted: a file path, sqlite:///relative/path, sqlite:////absolute/path, "
-    "postgresql://user@host/database, postgres://user@host/database."
-)
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.ASCII | re.DOTALL)  # two letters at least: C:\ is a drive
-
-
-def parse_url(url: str, *, source: str = "url") -> Location:
-    """Read a database URL. Raises InvalidInput, whose text never holds a password."""
-    if not isinstance(url, str):
-        raise _bad_url(source, f"must be a text, not {type(url).__name__}")
-    if not url.strip() or any(ord(character) < 32 or 0xD800 <= ord(character) <= 0xDFFF for character in url):
-        raise _bad_url(source, "is empty or holds control characters")
-    match = _SCHEME.fullmatch(url)
-    if match is None:
-        if "//" in url and "@" in url:  # a URL with a slip in its scheme, and perhaps a password behind it
-            raise _bad_url(source, "is neither a path nor a known URL")
-        return Location(kind="sqlite", target=url, shown=url)
-    scheme, rest = match[1].lower(), match[2]
-    if scheme == "sqlite":
-        return _sqlite(rest, source)
-    if scheme in ("postgresql", "postgres"):
-        return _postgresql(url, rest, source)
-    if scheme == "grpc":
-        raise _bad_url(source, "starts with grpc://, and servers are not there yet in this version")
-    raise _bad_url(source, f"starts with {scheme}:, which is not known")
-
-
-def has_password(url: str) -> bool:
-    return parse_url(url).shown != url
-
-
-def _sqlite(rest: str, source: str) -> Location:
-    path = unquote(rest.removeprefix("///"))
-    if not rest.startswith("///") or not path:
-        raise _bad_url(source, "needs three slashes and a path behind sqlite:")
-    if "?" in rest or "#" in rest:
-        raise _bad_url(source, "has options behind the path, and there are none for sqlite")
-    return Location(kind="sqlite", target=path, shown=path)
-
-
-def _postgresql(url: str, rest: str, source: str) -> Location:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise _bad_url(source, "has a port or a host that cannot be read") from None
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if not rest.startswith("//") or not (parts.hostname or options.get("host")):
-        raise _bad_url(source, "names no host")
-    if port == 0:
-        raise _bad_url(source, "has port 0; ports go from 1 to 65535")
-    user, mark, server = parts.netloc.rpartition("@")
-    name, colon, _ = user.partition(":")
-    shown = f"{parts.scheme}://{name}{':***' if colon else ''}{mark}{server}{parts.path}"
-    if parts.query:
-        query = "&".join(
-            f"{option.partition('=')[0]}=***" if "password" in option.partition("=")[0].lower() else option
-            for option in parts.query.split("&")
-        )
-        shown += f"?{query}"
-    return Location(kind="postgresql", target=url, shown=shown)
-
-
-def _bad_url(source: str, problem: str) -> InvalidInput:
-    return InvalidInput(f"The database URL ({source}) {problem}. {FORMS}", reason="invalid_config", path=source)
+def _warning(variable: str, known: Mapping[str, object]) -> str:
+    """What to say about a name that is none of ours; never with its value, which may be a secret."""
+    replacement = {_variable(old): _variable(new) for old, new in FORMER.items()}.get(variable)
+    if replacement is not None:
+        return f"{variable} has no effect any more. Set {replacement} instead."
+    close = difflib.get_close_matches(variable, known, n=1)
+    return f"{variable} is no setting and is ignored." + (f" Did you mean {close[0]}?" if close else "")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -177,7 +148,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             mode = os.fstat(file.fileno()).st_mode
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number or a nesting without end
         raise InvalidInput(f"{FILE} cannot be read: {error}.", reason="invalid_config", path=FILE) from None
     except OSError as error:
         raise InvalidInput(f"{FILE} cannot be read: {error.strerror}.", reason="invalid_config", path=FILE) from None
@@ -185,9 +156,12 @@ def _read_file(path: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in _flatten(content):
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" Known keys: {', '.join(known)}."
-            raise InvalidInput(f"{key!r} in {FILE} is no setting.{hint}", reason="invalid_config", path=key)
+            raise InvalidInput(
+                f"{key!r} in {FILE} is no setting.{_hint(key, known)}", reason="invalid_config", path=key
+            )
+        if known[key].field in values:
+            text = f"{key!r} stands twice in {FILE}, once in a table and once as a name with a dot: keep one."
+            raise InvalidInput(text, reason="invalid_config", path=key)
         values[known[key].field] = known[key].read(value, f"{key!r} in {FILE}")
     if values.get("url") is not None and has_password(values["url"]) and mode & 0o022:
         raise InvalidInput(
@@ -198,9 +172,17 @@ def _read_file(path: Path) -> dict[str, Any]:
     return values
 
 
+def _hint(key: str, known: Mapping[str, object]) -> str:
+    if key in FORMER:
+        return f" Set {FORMER[key]!r} instead."
+    close = difflib.get_close_matches(key, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else f" Known keys: {', '.join(known)}."
+
+
 def _flatten(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Tables are one level deep: {"worker": {"grace_secs": 5}} is worker.grace_secs."""
-    sections = {option.path.partition(".")[0] for option in OPTIONS if "." in option.path}
+    paths = [*(option.path for option in OPTIONS), *FORMER]
+    sections = {path.partition(".")[0] for path in paths if "." in path}
     flat: list[tuple[str, Any]] = []
     for key, value in content.items():
         if key in sections and isinstance(value, dict):
@@ -210,20 +192,46 @@ def _flatten(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return flat
 
 
-def _text(value: object, source: str) -> str:
-    if not isinstance(value, str):
-        raise _refused(source, value, "a text")
+def _database(value: object, source: str) -> str:
+    if not isinstance(value, str):  # said by its type: in a list or a table there may be a password
+        raise InvalidInput(f"{source} must be a text, not {_kind(value)}.", reason="invalid_config", path=source)
     parse_url(value, source=source)
+    return value
+
+
+def _host(value: object, source: str) -> str:
+    if not isinstance(value, str) or not (_is_address(value) or _HOST.fullmatch(value)):
+        raise _refused(source, value, "an address or the name of a host, without a port")
+    return value
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _one_of(*accepted: str) -> Callable[[Any, str], str]:
+    def read(value: object, source: str) -> str:
+        if not isinstance(value, str) or value.lower() not in accepted:
+            raise _refused(source, value, f"one of {', '.join(accepted)}")
+        return value.lower()
+
+    return read
+
+
+def _whether(value: object, source: str) -> bool:
+    if not isinstance(value, bool):
+        raise _refused(source, value, "true or false")
     return value
 
 
 def _whole(low: int, high: int) -> Callable[[Any, str], int]:
     def read(value: object, source: str) -> int:
-        wanted = f"a whole number from {low} to {high}"
-        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) and "." not in value:
-            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise _refused(source, value, wanted)
+            raise _refused(source, value, f"a whole number from {low} to {high}")
         return value
 
     return read
@@ -232,8 +240,6 @@ def _whole(low: int, high: int) -> Callable[[Any, str], int]:
 def _seconds(low: Duration, high: Duration) -> Callable[[Any, str], Duration]:
     def read(value: object, source: str) -> Duration:
         wanted = f"a number of seconds from {low / SECOND:g} to {high // SECOND}"
-        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-            value = float(value)
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise _refused(source, value, wanted)
         if not low <= value * SECOND <= high:  # also false for nan
@@ -247,16 +253,46 @@ def _visibility(value: object, source: str) -> Duration:
     return check_visibility(_seconds(SECOND, DAY)(value, source))
 
 
+def _number(text: str) -> object:
+    """A number, if the text is one as it is written in a file: ASCII, without sign and exponent."""
+    stripped = text.strip()
+    if not _NUMBER.fullmatch(stripped):
+        return text
+    return float(stripped) if "." in stripped else int(stripped)
+
+
+def _switch(text: str) -> object:
+    words = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
+    return words.get(text.strip().lower(), text)
+
+
 def _refused(source: str, value: object, wanted: str) -> InvalidInput:
-    return InvalidInput(f"{source} must be {wanted}, not {value!r:.60}.", reason="invalid_config", path=source)
+    is_short = isinstance(value, (str, int, float)) and not (isinstance(value, int) and abs(value) >= 10**18)
+    shown = f"{value!r:.{_LONGEST_SHOWN}}" if is_short else _kind(value)
+    return InvalidInput(f"{source} must be {wanted}, not {shown}.", reason="invalid_config", path=source)
+
+
+def _kind(value: object) -> str:
+    names = {dict: "a table", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "a date or a time")  # nothing else can stand in the file
 
 
 OPTIONS = (
-    _Option("url", "url", _text),
-    _Option("visibility_for", "worker.visibility_timeout_secs", _visibility),
-    _Option("poll_for", "worker.poll_interval_secs", _seconds(Duration(SECOND // 100), HOUR)),
-    _Option("grace_for", "worker.grace_secs", _seconds(Duration(0), DAY)),
-    _Option("probe_for", "worker.probe_interval_secs", _seconds(Duration(0), HOUR)),
-    _Option("max_recoveries", "worker.max_recoveries", _whole(0, 1_000)),
-    _Option("keys_expire_for", "keys.expire_after_secs", _seconds(SECOND, Duration(3_650 * DAY))),
+    _Option("url", "url", _database, str),
+    _Option("visibility_for", "worker.visibility_timeout_secs", _visibility, _number),
+    _Option("poll_for", "worker.poll_interval_secs", _seconds(Duration(SECOND // 100), HOUR), _number),
+    _Option("grace_for", "worker.grace_secs", _seconds(Duration(0), DAY), _number),
+    _Option("probe_for", "worker.probe_interval_secs", _seconds(Duration(0), HOUR), _number),
+    _Option("max_recoveries", "worker.max_recoveries", _whole(0, 1_000), _number),
+    _Option("keys_expire_for", "keys.expire_after_secs", _seconds(SECOND, TEN_YEARS), _number),
+    _Option("coordinates", "coordinator.enabled", _whether, _switch),
+    _Option("coordinate_for", "coordinator.interval_secs", _seconds(Duration(SECOND // 100), HOUR), _number),
+    _Option("coordinate_batch", "coordinator.batch_size", _whole(1, 10_000), _number),
+    _Option("stale_for", "coordinator.worker_stale_threshold_secs", _seconds(SECOND, DAY), _number),
+    _Option("keep_for", "retention.keep_secs", _seconds(SECOND, TEN_YEARS), _number),
+    _Option("log_format", "log.format", _one_of(*FORMATS)),
+    _Option("log_level", "log.level", _one_of(*LEVELS)),
+    _Option("metrics_port", "metrics.port", _whole(1, 65_535), _number),
+    _Option("metrics_host", "metrics.host", _host),
+    _Option("traces", "telemetry.traces", _whether, _switch),
 )

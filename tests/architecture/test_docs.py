@@ -18,7 +18,7 @@ from tests.architecture.documents import (
 )
 from tests.architecture.source import ROOT, File
 from windlass.cli.main import cli
-from windlass.settings import OPTIONS, Settings
+from windlass.settings import DEFAULT_URL, OPTIONS, Settings
 
 REFERENCE = ROOT / "docs" / "reference"
 
@@ -63,10 +63,18 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert documented.keys() == {option.variable for option in OPTIONS}
     for option in OPTIONS:
         assert f"`{option.path}`" in documented[option.variable]
-        default = getattr(Settings(), option.field)
-        if isinstance(default, int):
-            shown = default // 1_000_000 if option.path.endswith("_secs") else default
-            assert f"| {shown} |" in documented[option.variable]
+        assert f"| {shown_default(option.field, option.path)} |" in documented[option.variable]
+
+
+def shown_default(field: str, path: str) -> str:
+    default = {"url": DEFAULT_URL}.get(field, getattr(Settings(), field))
+    if default is None:
+        return "none"
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, int):
+        return str(default // 1_000_000 if path.endswith("_secs") else default)
+    return f"`{default}`"
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from windlass.errors import InvalidInput
-from windlass.model.time import HOUR, MINUTE, SECOND, Duration
-from windlass.settings import Settings, load_settings, parse_url, resolve_url
+from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
+from windlass.settings import OPTIONS, Settings, load_settings, parse_url, resolve_url
 
 
 def write(folder: Path, text: str) -> Path:
@@ -17,12 +18,84 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_defaults_hold_without_environment_and_file(tmp_path: Path) -> None:
-    settings = load_settings(environ={}, folder=tmp_path)
+class Sample(NamedTuple):
+    """One setting: its default, a value in the environment and in the file, what becomes of it, and what is refused."""
 
-    assert settings == Settings()
-    assert (settings.visibility_for, settings.poll_for, settings.grace_for) == (300 * SECOND, 5 * SECOND, 30 * SECOND)
-    assert (settings.max_recoveries, settings.keys_expire_for) == (10, None)
+    default: Any
+    text: str
+    toml: str
+    expected: Any
+    refused: tuple[str, ...]
+
+
+SWITCH = ("maybe", "2", "TRUE!", "y")
+SAMPLES = {
+    "url": Sample(None, "shop.db", '"shop.db"', "shop.db", ("mysql://db", "a\tb")),
+    "worker.visibility_timeout_secs": Sample(300 * SECOND, "60", "60", MINUTE, ("0", "0.001", "86401", "315360000")),
+    "worker.poll_interval_secs": Sample(5 * SECOND, "0.01", "0.01", 10_000, ("0", "0.009", "3601")),
+    "worker.grace_secs": Sample(30 * SECOND, "0", "0", 0, ("-1", "86401")),
+    "worker.probe_interval_secs": Sample(SECOND, "3600", "3600", HOUR, ("-1", "3601")),
+    "worker.max_recoveries": Sample(10, "1000", "1000", 1_000, ("-1", "1001", "2.5")),
+    "keys.expire_after_secs": Sample(None, "1", "1", SECOND, ("0", "315360001")),
+    "coordinator.enabled": Sample(True, "off", "false", False, SWITCH),
+    "coordinator.interval_secs": Sample(5 * SECOND, "0.25", "0.25", 250_000, ("0", "0.009", "3601", "-5")),
+    "coordinator.batch_size": Sample(100, "10000", "10000", 10_000, ("0", "10001", "1.5", "１２")),
+    "coordinator.worker_stale_threshold_secs": Sample(30 * SECOND, "86400", "86400", DAY, ("0", "0.9", "86401")),
+    "retention.keep_secs": Sample(None, "315360000", "315360000", 3_650 * DAY, ("0", "0.5", "315360001")),
+    "log.format": Sample("plain", "JSON", '"json"', "json", ("xml", "plain json")),
+    "log.level": Sample("info", " Debug ", '"debug"', "debug", ("trace", "10")),
+    "metrics.port": Sample(None, "65535", "65535", 65_535, ("0", "-1", "70000", "80.0", "http")),
+    "metrics.host": Sample("127.0.0.1", "::1", '"::1"', "::1", ("a b", "localhost:80", "http://x", ".", "x" * 254)),
+    "telemetry.traces": Sample(False, "Yes", "true", True, SWITCH),
+}
+
+
+def test_every_setting_has_a_sample() -> None:
+    assert [option.path for option in OPTIONS] == list(SAMPLES)
+    assert {option.field for option in OPTIONS} == set(Settings.__struct_fields__)
+
+
+@pytest.mark.spec("runs:P5.2", "runs:P6.6")
+@pytest.mark.parametrize("path", SAMPLES)
+def test_a_setting_has_its_default_and_arrives_from_the_environment_and_from_the_file(
+    tmp_path: Path, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (option,) = [option for option in OPTIONS if option.path == path]
+    sample = SAMPLES[path]
+    variable = "WINDLASS_" + path.replace(".", "_").upper()
+
+    def read(**environ: str) -> Any:
+        return getattr(load_settings(environ=environ, folder=tmp_path), option.field)
+
+    assert (read(), read(**{variable: " "})) == (sample.default, sample.default)
+    assert read(**{variable: sample.text}) == sample.expected
+    section, _, key = path.rpartition(".")
+    write(tmp_path, f"{f'[{section}]' if section else ''}\n{key} = {sample.toml}\n")
+    assert read() == sample.expected
+    assert type(read()) is type(read(**{variable: sample.text}))
+    assert caplog.messages == []
+
+
+@pytest.mark.spec("security:100", "security:51")
+@pytest.mark.parametrize(("path", "text"), [(path, text) for path in SAMPLES for text in SAMPLES[path].refused])
+def test_a_bad_variable_is_refused_by_name(tmp_path: Path, path: str, text: str) -> None:
+    variable = "WINDLASS_" + path.replace(".", "_").upper()
+
+    with pytest.raises(InvalidInput) as refused:
+        load_settings(environ={variable: text}, folder=tmp_path)
+
+    assert f"{variable} (environment)" in str(refused.value)
+    assert refused.value.reason == "invalid_config"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on"),
+    [("true", True), ("1", True), ("yes", True), ("ON", True), ("false", False), ("0", False), ("no", False)],
+)
+def test_a_switch_has_several_words_in_the_environment(tmp_path: Path, text: str, is_on: bool) -> None:
+    settings = load_settings(environ={"WINDLASS_COORDINATOR_ENABLED": text}, folder=tmp_path)
+
+    assert settings.coordinates is is_on
 
 
 def test_environment_wins_over_the_file(tmp_path: Path) -> None:
@@ -47,8 +120,9 @@ def test_environment_wins_over_the_file(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.spec("security:51")
 @pytest.mark.parametrize("text", ["abc", "１２", "1_000", "-1", "nan", "1e3", "0", "86401"])
-def test_a_bad_variable_is_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_what_is_no_number_of_seconds_is_refused(tmp_path: Path, text: str) -> None:
     environ = {"WINDLASS_WORKER_VISIBILITY_TIMEOUT_SECS": text}
 
     with pytest.raises(InvalidInput, match=r"WINDLASS_WORKER_VISIBILITY_TIMEOUT_SECS \(environment\) must be a number"):
@@ -61,7 +135,31 @@ def test_a_bad_variable_is_refused_by_name(tmp_path: Path, text: str) -> None:
         ("ulr = 'a.db'", r"'ulr' in windlass.toml is no setting. Did you mean 'url'\?"),
         ("[worker]\ngrace = 3", "'worker.grace' in windlass.toml is no setting. Did you mean 'worker.grace_secs'"),
         ("worker = 3", "'worker' in windlass.toml is no setting"),
-        ("url = 3", "'url' in windlass.toml must be a text, not 3"),
+        ("url = 3", "'url' in windlass.toml must be a text, not a number"),
+        ("url = ['postgresql://me:hunter2@db/shop']", "'url' in windlass.toml must be a text, not a list"),
+        ("[url]\nx = 'postgresql://me:hunter2@db/shop'", "'url' in windlass.toml must be a text, not a table"),
+        ("[worker]\ngrace_secs = '5'", "'worker.grace_secs' in windlass.toml must be a number of seconds .* not '5'"),
+        ("[worker]\ngrace_secs = 2026-11-16", "must be a number of seconds from 0 to 86400, not a date or a time"),
+        ("[worker]\nmax_recoveries = 0x" + "f" * 9_000, "must be a whole number from 0 to 1000, not a number"),
+        ("[worker]\nmax_recoveries = " + "9" * 9_000, "windlass.toml cannot be read"),
+        ("url = " + "[" * 9_000, "windlass.toml cannot be read"),
+        ("[log]\nformat = 'xml'", "'log.format' in windlass.toml must be one of plain, json, not 'xml'"),
+        ("[log]\nlevel = 20", "'log.level' in windlass.toml must be one of debug, info, warning, error, not 20"),
+        ("[coordinator]\nenabled = 'yes'", "'coordinator.enabled' in windlass.toml must be true or false, not 'yes'"),
+        ("[coordinator]\nenabled = 1", "'coordinator.enabled' in windlass.toml must be true or false, not 1"),
+        ("[coordinator]\ninterval = 1", "Did you mean 'coordinator.interval_secs'"),
+        (
+            "[scheduler]\nbatch_size = 1",
+            "'scheduler.batch_size' in windlass.toml .* Set 'coordinator.batch_size' instead",
+        ),
+        ("[metrics]\nport = 0", "'metrics.port' in windlass.toml must be a whole number from 1 to 65535, not 0"),
+        ("[metrics]\nport = -1", "'metrics.port' in windlass.toml must be a whole number from 1 to 65535, not -1"),
+        (
+            "[metrics]\nport = 70000",
+            "'metrics.port' in windlass.toml must be a whole number from 1 to 65535, not 70000",
+        ),
+        ("[metrics]\nhost = 'localhost:9090'", "'metrics.host' in windlass.toml must be an address or the name"),
+        ('"worker.grace_secs" = 1\n[worker]\ngrace_secs = 2', "'worker.grace_secs' stands twice"),
         ("[worker]\nmax_recoveries = true", "'worker.max_recoveries' in windlass.toml must be a whole number from 0"),
         ("[worker]\nmax_recoveries = 1.5", "'worker.max_recoveries' in windlass.toml must be a whole number"),
         ("[worker]\ngrace_secs = nan", "'worker.grace_secs' in windlass.toml must be a number of seconds"),
@@ -69,10 +167,12 @@ def test_a_bad_variable_is_refused_by_name(tmp_path: Path, text: str) -> None:
         ("url = ", "windlass.toml cannot be read"),
     ],
 )
+@pytest.mark.spec("security:100")
 def test_a_bad_file_is_refused_by_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message) as refused:
         load_settings(environ={}, folder=write(tmp_path, text))
     assert refused.value.reason == "invalid_config"
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_file_that_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
@@ -92,6 +192,43 @@ def test_an_unknown_variable_is_ignored_with_a_hint(tmp_path: Path, caplog: pyte
     assert settings == Settings()
     expected = "WINDLASS_WORKER_GRACE_SEC is no setting and is ignored. Did you mean WINDLASS_WORKER_GRACE_SECS?"
     assert caplog.messages == [expected]
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.path)
+def test_a_slip_in_the_name_of_any_variable_is_noticed(
+    tmp_path: Path, option: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    slipped = option.variable[:-1]
+
+    load_settings(environ={slipped: "hunter2"}, folder=tmp_path)
+
+    assert caplog.messages == [f"{slipped} is no setting and is ignored. Did you mean {option.variable}?"]
+
+
+@pytest.mark.spec("runs:P6.6")
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("WINDLASS_SCHEDULER_INTERVAL_SECS", "WINDLASS_COORDINATOR_INTERVAL_SECS"),
+        ("WINDLASS_SCHEDULER_BATCH_SIZE", "WINDLASS_COORDINATOR_BATCH_SIZE"),
+        ("WINDLASS_WATCHDOG_INTERVAL_SECS", "WINDLASS_COORDINATOR_INTERVAL_SECS"),
+        ("WINDLASS_WATCHDOG_WORKER_STALE_THRESHOLD_SECS", "WINDLASS_COORDINATOR_WORKER_STALE_THRESHOLD_SECS"),
+    ],
+)
+def test_a_former_name_has_no_effect_and_is_told_its_replacement(
+    tmp_path: Path, former: str, now: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = load_settings(environ={former: "7"}, folder=tmp_path)
+
+    assert settings == Settings()
+    assert caplog.messages == [f"{former} has no effect any more. Set {now} instead."]
+
+
+def test_an_empty_variable_is_not_set_whatever_its_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    environ = dict.fromkeys(("WINDLASS_URL", "WINDLASS_NONSENSE", "WINDLASS_SCHEDULER_BATCH_SIZE"), "")
+
+    assert load_settings(environ=environ, folder=tmp_path) == Settings()
+    assert caplog.messages == []
 
 
 def test_a_file_with_a_password_must_not_be_open_to_others(tmp_path: Path) -> None:

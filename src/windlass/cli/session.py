@@ -20,7 +20,7 @@ from windlass.errors import InvalidInput, NotFound
 from windlass.model.time import Instant
 from windlass.rules.limits import check_namespace
 from windlass.runtime import Clock, SystemClock, system_rng
-from windlass.settings import Location, Settings, load_settings, parse_url, resolve_url
+from windlass.settings import Location, Settings, load_settings, parse_url, read_settings, resolve_url
 
 T = TypeVar("T")
 OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
@@ -103,7 +103,7 @@ class Session:
 
     def adopt(self, *, url: str, namespace: str, settings: Settings) -> None:
         """Work where an app does. What its code says about that is as good as an option, also in what is advised."""
-        if url != resolve_url(None, self.settings):
+        if url != resolve_url(None, read_settings()[0]):  # what is wrong with it the app has said
             self.given_url = url
         if namespace != self.namespace:
             self.given_namespace = namespace

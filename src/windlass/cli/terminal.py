@@ -20,6 +20,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from windlass.logs import escape as escape
 from windlass.model.run import RunStatus
 
 WIDTH_WITHOUT_TERMINAL = 80
@@ -105,17 +106,6 @@ STATUS_STYLES = {
 def status_glyph(status: RunStatus, *, glyphs: Glyphs) -> str:
     glyph: str = getattr(glyphs, status.value)
     return glyph
-
-
-def escape(text: str) -> str:
-    """The text with everything that is not plainly visible spelled out: control characters, bidi marks, bad bytes."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else _spelled(character) for character in text)
-
-
-def _spelled(character: str) -> str:
-    return ascii(character)[1:-1]
 
 
 def cut(text: str, width: int, *, glyphs: Glyphs = UNICODE) -> str:

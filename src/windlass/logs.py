@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO, get_args
 
+from windlass.codec import safe_text
 from windlass.errors import UserCodeError, WindlassError
 
 LogFormat = Literal["plain", "json"]
@@ -152,7 +153,7 @@ def _exception(record: logging.LogRecord) -> str:
 def _said(error: BaseException) -> str:
     """The text of an exception if it is ours, else its type."""
     is_ours = isinstance(error, WindlassError) and not isinstance(error, UserCodeError)
-    return str(error) if is_ours else type(error).__qualname__
+    return safe_text(error) if is_ours else type(error).__qualname__
 
 
 def _way_of(error: BaseException) -> str:

@@ -339,4 +339,7 @@ COLD = {
     "load_gate": "reads one row by its primary key, for a person",
     "open_workers": "reads a number for each worker that has not stopped, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
+    "count_due_runs": "reads what is not over, for people; test_queues shows that it reads nothing else",
+    "count_parked_runs": "the same",
+    "count_ended_runs": "reads the end of the log, for people; test_queues shows where it stops",
 }

@@ -43,6 +43,7 @@ from windlass.model.explanation import Explanation
 from windlass.model.gate import Gate
 from windlass.model.message import Decision, Message
 from windlass.model.page import ListRuns, RunPage
+from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunStatus, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
@@ -84,6 +85,10 @@ class Runs(Protocol):
 
     async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
         """Workers that have not stopped, the most recently seen first."""
+        ...
+
+    async def list_queues(self, namespace: str) -> tuple[QueueView, ...]:
+        """Every queue that holds something, is served, is paused or was at work just now, by name."""
         ...
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from windlass.engine import claim, death, explain, park, release, start
+from windlass.engine import claim, death, explain, park, queues, release, start
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
 from windlass.engine.checkup import EngineAdmin
@@ -43,6 +43,7 @@ from windlass.model.commands import (
 from windlass.model.explanation import Explanation
 from windlass.model.message import Message
 from windlass.model.page import ListRuns, RunPage
+from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
@@ -148,6 +149,9 @@ class EngineRuns:
 
     async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
         return tuple(await self._read("list_workers", lambda tx: tx.workers.live(namespace)))
+
+    async def list_queues(self, namespace: str) -> tuple[QueueView, ...]:
+        return await queues.list_queues(self._parts, namespace)
 
     async def _read(self, name: str, fn: Callable[[Tx], Awaitable[T]]) -> T:
         # Each sends one statement, or needs no snapshot.

@@ -12,6 +12,9 @@ create index runs_schedule_open on runs (namespace, schedule, id) where schedule
 -- What is not over and has a time-out: whoever looks after the database finds what nobody claims.
 create index runs_expires on runs (expires_at) where expires_at is not null and finished_at is null;
 
+-- What waits for somebody, without a time: counted without reading what is over.
+create index runs_parked on runs (namespace, queue, status) where available_at is null and finished_at is null;
+
 create index keys_expires on keys (expires_at) where expires_at is not null;
 
 alter table workers add column draining integer not null default 0;

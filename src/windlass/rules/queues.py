@@ -1,0 +1,114 @@
+"""What a queue is said to hold, from counts of its runs, and what of that nobody will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from windlass.model.gate import Gate, GateKind
+from windlass.model.queue import LaneCount, Place, QueueView
+from windlass.model.run import RunStatus
+from windlass.model.time import MINUTE, SECOND, Duration, Instant
+from windlass.model.worker import Served, Worker
+from windlass.rules.gates import is_behind
+from windlass.rules.workers import can_take, is_live
+
+RATE_FOR = Duration(MINUTE)  # ends are counted over this long
+PLACES = {
+    RunStatus.RUNNING: Place.RUNNING,
+    RunStatus.WAITING: Place.WAITING,
+    RunStatus.PAUSED: Place.PAUSED,
+    RunStatus.PENDING: Place.LATER,
+    RunStatus.SLEEPING: Place.LATER,
+}
+
+
+class QueueFacts(Struct, frozen=True, kw_only=True):
+    """All that is known about the queues of a namespace, as of one moment."""
+
+    namespace: str
+    lanes: Sequence[LaneCount]  # of runs that have a due time
+    parked: Mapping[tuple[str, RunStatus], int]  # by queue: runs that have none
+    ended: Mapping[str, int]  # by queue: runs that ended within RATE_FOR
+    told_since: Instant | None  # the log was read back to here only; none: far enough
+    workers: Sequence[Worker]
+    gates: Sequence[Gate]  # that are closed
+    now: Instant
+
+
+def place(status: RunStatus, *, is_due: bool) -> Place:
+    """A claim that has run out is due as well: its holder is gone, and others may take it."""
+    return Place.DUE if is_due else PLACES[status]
+
+
+def views(facts: QueueFacts) -> tuple[QueueView, ...]:
+    """Every queue that holds something, is served, is paused or was at work just now, by name."""
+    return tuple(_view(name, facts) for name in sorted(_names(facts)))
+
+
+def _names(facts: QueueFacts) -> Iterable[str]:
+    return {
+        *(count.lane.queue for count in facts.lanes),
+        *(queue for queue, _ in facts.parked),
+        *facts.ended,
+        *(lane.queue for worker in facts.workers if is_live(worker, now=facts.now) for lane in worker.served),
+        *(gate.name for gate in facts.gates if gate.kind is GateKind.QUEUE),
+    }
+
+
+def _view(name: str, facts: QueueFacts) -> QueueView:
+    lanes = [count for count in facts.lanes if count.lane.queue == name]
+    counts = dict.fromkeys(Place, 0)
+    for count in lanes:
+        counts[place(count.status, is_due=count.is_due)] += count.runs
+    for (queue, status), runs in facts.parked.items():
+        if queue == name:
+            counts[place(status, is_due=False)] += runs
+    serving = [worker for worker in facts.workers if _serves(worker, name, now=facts.now)]
+    return QueueView(
+        namespace=facts.namespace,
+        name=name,
+        at=facts.now,
+        due=counts[Place.DUE],
+        running=counts[Place.RUNNING],
+        later=counts[Place.LATER],
+        waiting=counts[Place.WAITING],
+        paused=counts[Place.PAUSED],
+        oldest_due_at=min((count.earliest for count in lanes if count.is_due and count.earliest), default=None),
+        ended_per_minute=_rate(facts.ended.get(name, 0), told_since=facts.told_since, now=facts.now),
+        workers=len(serving),
+        slots=sum(worker.slots for worker in serving),
+        gate=_gate(name, facts.gates),
+        unserved=_unserved(lanes, facts),
+    )
+
+
+def _serves(worker: Worker, queue: str, *, now: Instant) -> bool:
+    return any(lane.queue == queue and can_take(worker, lane, now=now) for lane in worker.served)
+
+
+def _rate(ended: int, *, told_since: Instant | None, now: Instant) -> float:
+    """Ends per minute. Where the log was not read back far enough, it is what the part that was read comes to."""
+    span = RATE_FOR if told_since is None else min(RATE_FOR, max(now - told_since, SECOND))
+    return ended * MINUTE / span
+
+
+def _gate(queue: str, closed: Sequence[Gate]) -> Gate | None:
+    return next((gate for gate in closed if gate.kind is GateKind.NAMESPACE or _is_of(gate, queue)), None)
+
+
+def _is_of(gate: Gate, queue: str) -> bool:
+    return gate.kind is GateKind.QUEUE and gate.name == queue
+
+
+def _unserved(lanes: Iterable[LaneCount], facts: QueueFacts) -> tuple[tuple[Served, int], ...]:
+    due: dict[Served, int] = {}
+    for count in lanes:
+        if count.is_due and is_behind(count.lane, facts.gates) is None:
+            due[count.lane] = due.get(count.lane, 0) + count.runs
+    return tuple(
+        (lane, runs)
+        for lane, runs in sorted(due.items())
+        if not any(can_take(worker, lane, now=facts.now) for worker in facts.workers)
+    )

@@ -7,6 +7,7 @@ from importlib.metadata import version as _version
 from windlass.app import App
 from windlass.client.calls import Call, call
 from windlass.client.handle import Handle
+from windlass.client.schedules import ScheduleInfo
 from windlass.client.sync import SyncHandle
 from windlass.define.child import Child
 from windlass.define.context import Context
@@ -45,6 +46,7 @@ __all__ = [
     "SyncHandle",
     "call",
     "Call",
+    "ScheduleInfo",
     "Event",
     "Child",
     "Decision",

@@ -1,7 +1,8 @@
 """What users hold: an App declares workflows, starts runs, and executes them.
 
-    declare   workflow · step · event                      define/declarations.py: synchronous, writes nothing
+    declare   workflow · step · event · schedule           define/declarations.py: synchronous, writes nothing
     ask       start · start_many · handle · pause · resume client/asks.py: opens the database at the first await, once
+              schedules                                    client/schedules.py
               sync: the same, blocking                     client/sync.py
     execute   run (to the end) · serve (for ever) · worker (inside a loop you own) · lifespan (of a web app)
 
@@ -23,20 +24,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from windlass.api.service import Control, Runs
+from windlass.api.service import Schedules as ScheduleService
 from windlass.client.asks import Asks
 from windlass.client.client import Client
 from windlass.client.handle import Door
 from windlass.client.opening import Opening
+from windlass.client.schedules import Schedules
 from windlass.client.sync import Sync
 from windlass.codec import Codec, Hook
 from windlass.define.context import Context
-from windlass.define.declarations import Declarations
+from windlass.define.declarations import Declarations, Declaring
 from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, NotAllowed
+from windlass.model.commands import Declare
 from windlass.model.failure import FailureKind
 from windlass.rules.limits import check_limit, check_namespace, check_queue
+from windlass.rules.workers import heartbeat_every
 from windlass.runtime import Clock, Ids, Rng, SystemClock, system_rng
 from windlass.settings import Settings, load_settings, parse_url, resolve_url
 
@@ -82,7 +87,9 @@ class App(Declarations, Asks):
         self._rng = _rng or system_rng()
         self._hooks = _hooks
         self._registry = Registry()
-        self._client = Client(self._door())
+        self._program = _program(sys._getframe(1).f_globals)
+        door = self._door()
+        self._client, self._schedules = Client(door), Schedules(door, self._schedule_service)
         self._opening: Opening[Opened] = Opening(self._open_engine, lambda opened: opened.close())
         self._workers: list[Worker] = []
         self._closing: asyncio.Task[None] | None = None
@@ -114,7 +121,7 @@ class App(Declarations, Asks):
     def serve(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> None:
         """Execute runs until SIGINT or SIGTERM, then let running bodies end. Blocks.
 
-        A second Ctrl-C exits at once, with code 130.
+        A second Ctrl-C exits at once, with code 130. It also returns once its worker was asked to leave, and has left.
         """
         self._opening.check_free("app.serve()", '"async with app.worker():"')
         if threading.current_thread() is not threading.main_thread():
@@ -148,12 +155,17 @@ class App(Declarations, Asks):
             visibility_for=self._settings.visibility_for,
             poll_for=self._settings.poll_for,
             probe_for=self._settings.probe_for,
+            grace_for=self._settings.grace_for,
+            heartbeat_for=heartbeat_every(self._settings.stale_for),
             classify=self._classify,
         )
+        declaring = Declaring(self._registry, lambda: self._declare(opened))
+        await self._declare(opened)
         await worker.start()
         self._workers.append(worker)
         try:
-            yield
+            async with declaring, opened.coordinated():
+                yield
         finally:
             await self._stop(worker)
 
@@ -206,6 +218,17 @@ class App(Declarations, Asks):
         opened = await self._opening.get()
         return opened.control
 
+    async def _schedule_service(self) -> ScheduleService:
+        opened = await self._opening.get()
+        return opened.schedules
+
+    async def _declare(self, opened: Opened) -> None:
+        """Enter what the code says by now: its schedules, and how long runs are kept."""
+        schedules = self._registry.schedule_commands(namespace=self._namespace, codec=self._codec)
+        await opened.schedules.declare(
+            Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept={})
+        )
+
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
 
@@ -246,7 +269,7 @@ class App(Declarations, Asks):
         try:
             with _stop_on_signal() as stopped:
                 async with self.worker(queues=queues, slots=slots):
-                    await stopped.wait()
+                    await _first(stopped, self._workers[-1].drain.is_over)
         finally:
             await self._release()
 
@@ -272,6 +295,13 @@ class App(Declarations, Asks):
         return f"windlass worker {where or getattr(module, '__name__', 'module')}:{name}"
 
 
+def _program(module: Mapping[str, Any]) -> str:
+    """By what name the code that makes an App is known, whether it is run or imported."""
+    name = str(module.get("__name__", "__main__"))
+    path = module.get("__file__")
+    return Path(path).stem if name == "__main__" and path else name
+
+
 def _shown(url: str) -> str:
     """A database as the log may name it: the whole path, or the URL without its password."""
     location = parse_url(url)
@@ -294,6 +324,16 @@ def _arguments(fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[s
     name = getattr(fn, "__name__", type(fn).__name__)
     given = [f"{option}={shorten(value)}" for option, value in options.items()]
     return ", ".join([name, *map(shorten, args), *given])
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of them is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 @contextmanager

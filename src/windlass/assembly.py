@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from windlass.api.service import Admin, Control, Runs, Work
+from windlass.api.service import Admin, Control, Runs, Schedules, Work
 from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
+from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
 from windlass.engine.parts import EngineSettings
 from windlass.notify.local import Elsewhere, Hub
@@ -28,13 +29,29 @@ from windlass.store.version import newest, read_postgres, read_sqlite
 class Opened:
     """An open engine, as the layers above may see it: its doors and a way to close them."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, coordinator: Coordinator | None = None) -> None:
         self.engine = engine
+        self._coordinator = coordinator  # none: others look after this database
+        self._coordinated = 0
         self.runs: Runs = engine.runs
         self.control: Control = engine.control
+        self.schedules: Schedules = engine.schedules
         self.work: Work = engine.work
         self.admin: Admin = engine.admin
         self.ids: Ids = engine.parts.ids
+
+    @asynccontextmanager
+    async def coordinated(self) -> AsyncIterator[None]:
+        """Look after the database while the block lasts: schedules, silent workers, what is to be removed."""
+        self._coordinated += 1
+        if self._coordinator is not None and self._coordinated == 1:
+            self._coordinator.start()
+        try:
+            yield
+        finally:
+            self._coordinated -= 1
+            if self._coordinator is not None and self._coordinated == 0:
+                await self._coordinator.stop()
 
     async def close(self) -> None:
         await self.engine.close()
@@ -66,7 +83,15 @@ async def open_engine(url: str, settings: Settings, *, clock: Clock, rng: Rng, h
         ),
     )
     await engine.open()
-    return Opened(engine)
+    if not settings.coordinates:
+        return Opened(engine)
+    duties = CoordinatorSettings(
+        interval_for=settings.coordinate_for,
+        batch=settings.coordinate_batch,
+        stale_for=settings.stale_for,
+        keep_for=settings.keep_for,
+    )
+    return Opened(engine, Coordinator(engine.parts, duties))
 
 
 class SchemaVersion(Struct, frozen=True, kw_only=True):

@@ -20,16 +20,22 @@ from windlass.model.commands import (
     ClaimState,
     CompleteStep,
     Decide,
+    Declare,
+    DeleteSchedule,
     FinishRun,
     Heartbeat,
+    Heartbeaten,
     HoldRun,
     LookAtClaims,
     Outcome,
     PauseRun,
+    PauseSchedule,
     Probed,
     ProbeWorkers,
+    PutSchedule,
     RegisterWorker,
     ResumeRun,
+    ResumeSchedule,
     RetryRun,
     SendEvent,
     Sent,
@@ -38,6 +44,7 @@ from windlass.model.commands import (
     StartRun,
     Suspend,
     Suspended,
+    TriggerSchedule,
 )
 from windlass.model.explanation import Explanation
 from windlass.model.gate import Gate
@@ -45,6 +52,7 @@ from windlass.model.message import Decision, Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunStatus, RunView, WorkerId
+from windlass.model.schedule import ScheduleView
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Worker
@@ -83,8 +91,8 @@ class Runs(Protocol):
         """What was sent to a run, received or not, in the order it was accepted."""
         ...
 
-    async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
-        """Workers that have not stopped, the most recently seen first."""
+    async def list_workers(self, namespace: str, stopped_since: Instant | None = None) -> tuple[Worker, ...]:
+        """Workers that have not stopped, the most recently seen first; behind them those that have since then."""
         ...
 
     async def list_queues(self, namespace: str) -> tuple[QueueView, ...]:
@@ -128,6 +136,47 @@ class Control(Protocol):
         """What is paused as a whole."""
         ...
 
+    async def drain_worker(self, namespace: str, id: WorkerId, by: str | None = None) -> Worker:
+        """Ask a worker to leave: it claims nothing new, and goes once what it holds is done or its grace is over.
+
+        Raises NotFound if it is unknown, WrongState if it has stopped.
+        """
+        ...
+
+
+class Schedules(Protocol):
+    """For those who say when runs are started. A call repeated after a lost answer has the effect of one."""
+
+    async def declare(self, command: Declare) -> None:
+        """Enter what the code of a program says. What it said before and says no more is paused, never deleted."""
+        ...
+
+    async def put_schedule(self, command: PutSchedule) -> ScheduleView:
+        """Create a schedule. Raises AlreadyExists if there is another one of that name, unless it may be replaced."""
+        ...
+
+    async def get_schedule(self, namespace: str, name: str) -> ScheduleView: ...
+
+    async def list_schedules(self, namespace: str) -> tuple[ScheduleView, ...]:
+        """All of a namespace, by name."""
+        ...
+
+    async def pause_schedule(self, command: PauseSchedule) -> ScheduleView:
+        """Fire no slot until it is resumed. What was started goes on."""
+        ...
+
+    async def resume_schedule(self, command: ResumeSchedule) -> ScheduleView:
+        """Go on with the next slot. Raises WrongState if the code of its program declares it no more."""
+        ...
+
+    async def trigger_schedule(self, command: TriggerSchedule) -> Started:
+        """Start a run of it now, also while it is paused. Raises WrongState where it may not overlap."""
+        ...
+
+    async def delete_schedule(self, command: DeleteSchedule) -> None:
+        """Forget a schedule. Its runs stay; one that waits for another of them is cancelled."""
+        ...
+
 
 class Workers(Protocol):
     """For workers, about themselves."""
@@ -136,8 +185,11 @@ class Workers(Protocol):
         """Enter a worker, with a lock that tells its death where there can be one. Answers with its kind."""
         ...
 
-    async def heartbeat(self, command: Heartbeat) -> None:
-        """Say that the worker lives. Touches its own row only."""
+    async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
+        """Say that the worker lives, and hear whether it should drain. Touches its own row only.
+
+        Raises NotFound if the worker is unknown, or counts as offline: then it has to register anew.
+        """
         ...
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None: ...
@@ -146,8 +198,11 @@ class Workers(Protocol):
         """Look for dead workers, and make what they held claimable again."""
         ...
 
-    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
-        """Return when something may have happened to a run this worker holds, at the latest after `wait_for`."""
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
+        """Return when something may have happened to a run this worker holds, at the latest after `wait_for`.
+
+        Answers whether the worker should drain.
+        """
         ...
 
 

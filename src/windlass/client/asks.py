@@ -9,6 +9,7 @@ from windlass.client.calls import Call
 from windlass.client.client import Client
 from windlass.client.handle import Handle
 from windlass.client.inside import refuse_inside_a_workflow
+from windlass.client.schedules import Schedules
 from windlass.define.context import Context
 from windlass.define.options import StartOptions
 from windlass.define.registry import Registry
@@ -25,6 +26,7 @@ class Asks:
 
     _registry: Registry
     _client: Client
+    _schedules: Schedules
 
     async def start(
         self,
@@ -53,6 +55,11 @@ class Asks:
         refuse_inside_a_workflow("start_many", verb="app.start_many()")
         handles: list[Handle[R]] = await self._client.start_many(calls)
         return handles
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules of this App's database: make, list, pause, resume, trigger and delete them."""
+        return self._schedules
 
     @overload
     def handle(self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str) -> Handle[R]: ...

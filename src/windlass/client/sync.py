@@ -15,6 +15,7 @@ from windlass.client.asks import Asks
 from windlass.client.handle import Handle
 from windlass.client.inside import refuse_inside_a_workflow
 from windlass.client.portal import Portal
+from windlass.client.schedules import Schedules
 from windlass.define.context import Context
 from windlass.errors import NotAllowed
 
@@ -116,6 +117,45 @@ def _asked_of_app(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
     return ask
 
 
+@overload
+def _asked_of_schedules(
+    method: Callable[Concatenate[Schedules, P], Coroutine[Any, Any, Handle[T]]],
+) -> Callable[Concatenate[SyncSchedules, P], SyncHandle[T]]: ...
+
+
+@overload
+def _asked_of_schedules(
+    method: Callable[Concatenate[Schedules, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncSchedules, P], T]: ...
+
+
+def _asked_of_schedules(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def ask(schedules: SyncSchedules, /, *args: Any, **options: Any) -> Any:
+        name, portal = method.__name__, schedules._portal
+        verb, instead = f"app.sync.schedules.{name}()", f"await app.schedules.{name}(…)"
+        refuse_inside_a_workflow(name, verb=verb)
+        answer = portal.call(lambda: method(schedules._schedules, *args, **options), verb=verb, instead=instead)
+        return SyncHandle(answer, portal) if isinstance(answer, Handle) else answer
+
+    return ask
+
+
+class SyncSchedules:
+    """`app.sync.schedules`: the same as `app.schedules`, for code that does not await."""
+
+    def __init__(self, schedules: Schedules, portal: Portal) -> None:
+        self._schedules, self._portal = schedules, portal
+
+    create = _asked_of_schedules(Schedules.create)
+    get = _asked_of_schedules(Schedules.get)
+    list = _asked_of_schedules(Schedules.list)
+    pause = _asked_of_schedules(Schedules.pause)
+    resume = _asked_of_schedules(Schedules.resume)
+    trigger = _asked_of_schedules(Schedules.trigger)
+    delete = _asked_of_schedules(Schedules.delete)
+
+
 class Opens(Protocol):
     """What `sync` needs of an App besides its questions."""
 
@@ -141,6 +181,11 @@ class Sync:
     start_many = _asked_of_app(Asks.start_many)
     pause = _asked_of_app(Asks.pause)
     resume = _asked_of_app(Asks.resume)
+
+    @property
+    def schedules(self) -> SyncSchedules:
+        """The schedules of this App's database."""
+        return SyncSchedules(self._app.schedules, self._portal)
 
     @overload
     def handle(

@@ -48,6 +48,9 @@ class Context(ABC):
     key: str | None
     """The key the run was started with, if there was one."""
 
+    scheduled_at: datetime | None
+    """The time its schedule meant, in UTC, however late it began; none if no schedule started the run."""
+
     log: logging.LoggerAdapter[logging.Logger]
     """A logger that adds the run's id and stays silent while the run is replayed."""
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
+import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
+from windlass.codec import Codec
 from windlass.define.event import Event
 from windlass.define.options import DurationLike
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
+from windlass.define.schedule import CAUGHT_UP, CatchUpLike, OverlapLike, check_args, read_plan
+from windlass.errors import WindlassError
+
+LOGGER = logging.getLogger("windlass")
 
 T = TypeVar("T")
 StepFunction = TypeVar("StepFunction", bound=Callable[..., Any])
@@ -20,6 +28,7 @@ class Declarations:
     """The part of an App that declares. Decorators are used bare or with options, and return the function unchanged."""
 
     _registry: Registry
+    _codec: Codec
 
     @overload
     def workflow(self, function: WorkflowFunction, /) -> WorkflowFunction: ...
@@ -84,9 +93,74 @@ class Declarations:
         options = {"name": name, "retry": retry, "timeout": timeout, "visibility": visibility, "raises": raises}
         return _decorate(self._registry.declare_step, function, options)
 
+    def schedule(
+        self,
+        *,
+        cron: str | None = None,
+        every: DurationLike | None = None,
+        tz: str = "UTC",
+        args: Sequence[Any] = (),
+        name: str | None = None,
+        catch_up: CatchUpLike = "latest",
+        max_catch_up: int = CAUGHT_UP,
+        overlap: OverlapLike = "skip",
+        jitter: DurationLike | None = None,
+    ) -> Callable[[WorkflowFunction], WorkflowFunction]:
+        """Start a run at these times: `@app.schedule(cron="0 9 * * *", tz="Europe/Rome")` or `every="10m"`.
+
+        The function is declared as a workflow, unless it is one. It is entered when a worker of this App starts; taken
+        out of the code, it is paused then. `catch_up` says what becomes of times that passed while nobody looked,
+        `overlap` what becomes of a time while the run before is not over. `ctx.scheduled_at` is the time meant.
+        """
+        plan = read_plan(
+            cron=cron,
+            every=every,
+            tz=tz,
+            catch_up=catch_up,
+            max_catch_up=max_catch_up,
+            overlap=overlap,
+            jitter=jitter,
+        )
+        given = check_args(args)
+
+        def decorator(function: WorkflowFunction) -> WorkflowFunction:
+            local = sys._getframe(1).f_locals
+            self._registry.declare_schedule(function, name=name, args=given, plan=plan, codec=self._codec, local=local)
+            return function
+
+        return decorator
+
     def event(self, name: str, type: type[T], /) -> Event[T]:
         """Declare something that can be sent to runs: `replied = app.event("replied", str)`."""
         return self._registry.declare_event(name, type)
+
+
+class Declaring:
+    """While the block lasts, what is declared later, as in a notebook, is entered too."""
+
+    def __init__(self, registry: Registry, enter: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._registry, self._enter = registry, enter
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._registry.listeners.append(self._declared)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._registry.listeners.remove(self._declared)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _declared(self) -> None:
+        task = self._loop.create_task(self._enter_anew(), context=contextvars.Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _enter_anew(self) -> None:
+        try:
+            await self._enter()
+        except WindlassError as error:
+            LOGGER.error("What was declared cannot be entered: %s", error)
 
 
 def _decorate(declare: Callable[..., object], function: Any, options: Mapping[str, Any]) -> Any:

@@ -15,12 +15,16 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from msgspec.structs import replace
 
+from windlass.codec import Codec
 from windlass.define import signature
 from windlass.define.event import Event, check_event
 from windlass.define.options import DurationLike, shorten
 from windlass.define.retry import Retry
+from windlass.define.schedule import Plan, ScheduleDefinition, schedule_command
+from windlass.define.starting import check_arguments
 from windlass.define.workflow import StepDefinition, WorkflowDefinition, check_retry_option
 from windlass.errors import AlreadyExists, InvalidInput, NotFound
+from windlass.model.commands import PutSchedule
 from windlass.model.duration import to_duration
 from windlass.model.worker import Served
 from windlass.rules.limits import check_name, check_queue, check_visibility
@@ -41,6 +45,7 @@ class Registry:
         self._declared: dict[Identity, Key] = {}  # by function: what it was declared as last
         self._steps: dict[Identity, StepDefinition] = {}
         self._events: dict[str, Event[Any]] = {}
+        self._schedules: dict[str, tuple[types.FunctionType, ScheduleDefinition]] = {}
         self._step_owners: dict[str, Identity] = {}
         # Weak, and the values without their function: a function made anew at every replay must not stay for ever.
         self._described: WeakKeyDictionary[Callable[..., Any], StepDefinition] = WeakKeyDictionary()
@@ -192,6 +197,57 @@ class Registry:
             sorted(Served(queue, item.name, item.version) for queue in set(queues) for item in self._workflows.values())
         )
 
+    def declare_schedule(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None,
+        args: tuple[Any, ...],
+        plan: Plan,
+        codec: Codec,
+        local: Mapping[str, Any] | None = None,
+    ) -> ScheduleDefinition:
+        """Declare when a function is started; one that is no workflow yet becomes one.
+
+        Raises InvalidInput for arguments it does not take, AlreadyExists if the name is another schedule's.
+        """
+        plain = signature.check_workflow_function(function)
+        workflow = self._declared_as(plain)
+        if workflow is None or workflow.function is not plain:
+            workflow = self.declare_workflow(plain, local=local)
+        name = check_name(workflow.name if name is None else name, what="schedule name")
+        check_arguments(workflow, args, codec=codec)
+        codec.encode(args)  # refused here, where it is written, if it cannot be stored
+        known = self._schedules.get(name)
+        if known is not None and (known[0] is plain or _identity(known[0]) != _identity(plain)):
+            raise _taken_schedule(name, known[1].location, signature.locate(plain))
+        definition = ScheduleDefinition(
+            name=name,
+            workflow=workflow.name,
+            version=workflow.version,
+            args=args,
+            plan=plan,
+            location=signature.locate(plain),
+        )
+        self._schedules[name] = (plain, definition)
+        for listener in tuple(self.listeners):
+            listener()
+        return definition
+
+    def schedule_commands(self, *, namespace: str, codec: Codec) -> tuple[PutSchedule, ...]:
+        """What the declared schedules ask of the engine, each of the workflow its function is by now."""
+        return tuple(
+            schedule_command(
+                item.name,
+                self._declared_as(function) or self._workflows[item.workflow, item.version],
+                item.args,
+                item.plan,
+                namespace=namespace,
+                codec=codec,
+            )
+            for function, item in self._schedules.values()
+        )
+
     def describe_step(self, function: Callable[..., Any], name: str | None = None) -> StepDefinition:
         """What is known about any callable used as a step: declared or not, function, builtin, partial, method, object.
 
@@ -281,6 +337,14 @@ def _taken(kind: str, name: str, first: str, second: str) -> AlreadyExists:
     return AlreadyExists(
         f"{kind} {name!r} is declared twice: at {first} and, as another function, at {second}. "
         "Rename one, or give it name=.",
+        reason="already_registered",
+        owner=first,
+    )
+
+
+def _taken_schedule(name: str, first: str, second: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"Schedule {name!r} is declared twice: at {first} and at {second}. Give one of them name=.",
         reason="already_registered",
         owner=first,
     )

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from windlass.engine.family import wake_parents
 from windlass.engine.parts import Parts
+from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
 from windlass.engine.send import tell_of_news
 from windlass.errors import NotFound
 from windlass.model.commands import Cancelled, CancelRun
 from windlass.model.run import CANCELLED_BY, Deed, Run, RunId, RunStatus
+from windlass.model.schedule import Schedule
 from windlass.notify.local import ended_topic, run_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
@@ -29,6 +32,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     root: Run
     children: tuple[Run, ...] = ()  # that are not over, in the order of ids
     parent: Run | None = None  # of the root
+    schedules: tuple[Schedule, ...] = ()  # the one that started the root, if there is one
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -36,6 +40,7 @@ class Ended(Struct, frozen=True, kw_only=True):
 
     runs: tuple[Run, ...] = ()
     woken: tuple[Run, ...] = ()
+    released: Released = Released()  # runs of the same schedule that waited for the root
 
 
 async def cancel_run(parts: Parts, command: CancelRun) -> Cancelled:
@@ -50,6 +55,7 @@ async def cancel_run(parts: Parts, command: CancelRun) -> Cancelled:
                 return first
             return Cancelled(status=status, is_done=False), Ended()
         ended = await cancel_tree(tx, tree, cause=CANCELLED_BY, deed=Deed(by=command.by, note=command.note))
+        ended = replace(ended, released=await release_next(tx, tree.schedules, now=await tx.now()))
         children = tuple(child.id for child in tree.children)
         first = Cancelled(status=RunStatus.CANCELLED, is_done=True, children=children), ended
         return first
@@ -70,6 +76,7 @@ async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
         raise NotFound("Run", run_id)
     if seen.status.is_terminal:
         return Tree(root=seen)  # for ever, and nothing is done about it
+    schedules = await lock_schedules(tx, [(namespace, seen.schedule)])  # before any run
     root, locked = seen, dict[RunId, Run]()
     members = await _following(tx, namespace, run_id)
     while missing := {run_id, *members, *({root.parent} if root.parent is not None else ())} - locked.keys():
@@ -80,7 +87,8 @@ async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
         root = locked[run_id]  # its parent may have been tried again since it was seen
         members = await _following(tx, namespace, run_id)
     children = tuple(locked[id] for id in sorted(members) if id in locked)
-    return Tree(root=root, children=children, parent=None if root.parent is None else locked.get(root.parent))
+    parent = None if root.parent is None else locked.get(root.parent)
+    return Tree(root=root, children=children, parent=parent, schedules=tuple(schedules))
 
 
 async def _following(tx: Tx, namespace: str, root: RunId) -> set[RunId]:
@@ -135,6 +143,7 @@ def tell_of_end(parts: Parts, ended: Ended) -> None:
         parts.hub.publish(worker_topic(namespace, worker))
     for parent in ended.woken:
         tell_of_news(parts, parent)
+    tell_of_release(parts, ended.released)
 
 
 def holders(runs: Sequence[Run]) -> list[tuple[str, str]]:

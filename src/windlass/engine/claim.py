@@ -17,7 +17,7 @@ from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
 from windlass.model.run import PAUSED_BY, Run, RunStatus
 from windlass.model.step import Step
-from windlass.model.time import MILLISECOND, Instant
+from windlass.model.time import MILLISECOND, Duration, Instant
 from windlass.notify.local import Subscription, gates_topic, queue_topic
 from windlass.rules import gates as gate_rules
 from windlass.rules import runs as run_rules
@@ -143,6 +143,7 @@ def _ending(run: Run, history: Sequence[Step], *, max_recoveries: int, now: Inst
         status=RunStatus.FAILED,
         failure=failure,
         parent=run.parent,
+        schedule=run.schedule,
     )
 
 
@@ -196,11 +197,14 @@ def _claimed(
         started_at=run.started_at or now,
         visibility_for=command.claim_for(run.name),
         asked_at=asked_at,
+        waited_for=Duration(max(0, now - row.due_at)),
         history=tuple(step_rules.record(step, now=now) for step in history),
         expires_in=step_rules.remaining(run.expires_at, now=now),
         parent=run.parent,
         origin=run.origin,
         begun_at=run.begun_at,
+        schedule=run.schedule,
+        scheduled_at=run.scheduled_at,
     )
 
 

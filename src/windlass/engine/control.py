@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.engine import approve, cancel, gates, pause, resume, retry, send
+from windlass.engine import approve, cancel, drain, gates, pause, resume, retry, send
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
@@ -20,7 +20,8 @@ from windlass.model.commands import (
 )
 from windlass.model.gate import Gate
 from windlass.model.message import Decision
-from windlass.model.run import RunStatus, RunView
+from windlass.model.run import RunStatus, RunView, WorkerId
+from windlass.model.worker import Worker
 
 
 class EngineControl:
@@ -58,3 +59,6 @@ class EngineControl:
 
     async def list_gates(self, namespace: str) -> tuple[Gate, ...]:
         return await gates.list_gates(self._parts, namespace)
+
+    async def drain_worker(self, namespace: str, id: WorkerId, by: str | None = None) -> Worker:
+        return await drain.drain_worker(self._parts, namespace, id, by=by)

@@ -23,6 +23,7 @@ from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import workers as rules
 from windlass.rules.gates import gates_of
+from windlass.rules.limits import check_worker_id
 from windlass.store.base import Tx
 from windlass.store.queries.gates import NewGate
 
@@ -34,6 +35,7 @@ PROOF = {LockKind.FILE: (DEATH, "is dead"), LockKind.SESSION: (SESSION_LOST, "ha
 
 async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | None:
     """Enter a worker. Its lock comes first: a row that names a lock says that the lock is held."""
+    check_worker_id(command.id)
     lock = await until_answered(parts.clock, lambda: parts.store.locks.take(command.id))
     gates = [NewGate(command.namespace, *gate) for gate in gates_of(command.namespace, command.served)]
 
@@ -54,8 +56,9 @@ async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
 
     async def leave(tx: Tx) -> None:
         left.clear()
-        if await tx.workers.stop(namespace, id=id):
-            left.extend(await tx.runs.lock_held_by(namespace, worker=id))
+        await tx.workers.stop(namespace, id=id)
+        # Also if it counted as offline before: whoever marked it so has touched no run.
+        left.extend(await tx.runs.lock_held_by(namespace, worker=id))
         for run in left:
             released = run_rules.release(run, now=await tx.now(), delay_for=Duration(0))
             await save_run(tx, released, was=run, cause=given_back(released, "release"))
@@ -110,8 +113,8 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
     cause, found = PROOF[worker.lock]
 
     async def bury(tx: Tx) -> int:
-        if not await tx.workers.stop(worker.namespace, id=worker.id):
-            return 0  # it left in order meanwhile, or this very transaction was committed and its answer lost
+        # One that counts as offline already was silent, and is dead now, or has left meanwhile and holds nothing.
+        await tx.workers.stop(worker.namespace, id=worker.id, is_goodbye=False)
         now, held = await tx.now(), await tx.runs.lock_held_by(worker.namespace, worker=worker.id)
         for run in held:
             taken = run_rules.take_from_dead(run, now=now)

@@ -13,10 +13,12 @@ from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
 from windlass.engine.checkup import EngineAdmin
 from windlass.engine.control import EngineControl
+from windlass.engine.drain import should_drain
 from windlass.engine.finish import FinishRuns
 from windlass.engine.offers import Offers
 from windlass.engine.parts import EngineSettings, Parts
 from windlass.engine.result import Results
+from windlass.engine.schedule.schedules import EngineSchedules
 from windlass.engine.start import StartRuns
 from windlass.engine.step import BeginSteps, CompleteSteps
 from windlass.errors import NotFound
@@ -29,6 +31,7 @@ from windlass.model.commands import (
     CompleteStep,
     FinishRun,
     Heartbeat,
+    Heartbeaten,
     HoldRun,
     LookAtClaims,
     Outcome,
@@ -49,6 +52,7 @@ from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Worker
 from windlass.notify.local import Hub, Subscription, worker_topic
+from windlass.rules.limits import check_worker_id
 from windlass.runtime import Clock, Ids, Rng
 from windlass.store.base import Store, Tx
 
@@ -81,6 +85,7 @@ class Engine:
         kinds["finish_runs"] = FinishRuns(self.parts)
         self.runs = EngineRuns(self.parts)
         self.control = EngineControl(self.parts)
+        self.schedules = EngineSchedules(self.parts)
         self.work = EngineWork(self.parts)
         self.admin = EngineAdmin(store, clock=clock)
 
@@ -147,8 +152,12 @@ class EngineRuns:
     async def list_messages(self, namespace: str, run_id: RunId) -> tuple[Message, ...]:
         return tuple(await self._read("list_messages", lambda tx: tx.inbox.of_run(namespace, run_id=run_id)))
 
-    async def list_workers(self, namespace: str) -> tuple[Worker, ...]:
-        return tuple(await self._read("list_workers", lambda tx: tx.workers.live(namespace)))
+    async def list_workers(self, namespace: str, stopped_since: Instant | None = None) -> tuple[Worker, ...]:
+        async def read(tx: Tx) -> list[Worker]:
+            live = await tx.workers.live(namespace)
+            return live if stopped_since is None else live + await tx.workers.stopped(namespace, since=stopped_since)
+
+        return tuple(await self._read("list_workers", read))
 
     async def list_queues(self, namespace: str) -> tuple[QueueView, ...]:
         return await queues.list_queues(self._parts, namespace)
@@ -168,9 +177,12 @@ class EngineWorkers:
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         return await death.register_worker(self._parts, command)
 
-    async def heartbeat(self, command: Heartbeat) -> None:
-        if not await self._parts.run_tx("heartbeat", lambda tx: tx.workers.heartbeat(command), single=True):
-            raise NotFound("worker", command.id)
+    async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
+        check_worker_id(command.id)
+        beaten = await self._parts.run_tx("heartbeat", lambda tx: tx.workers.heartbeat(command), single=True)
+        if beaten is None:
+            raise NotFound("worker", command.id, hint="It left, or was silent for too long: register it again.")
+        return beaten
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
         subscription = self._listening.pop(id, None)
@@ -181,7 +193,7 @@ class EngineWorkers:
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await death.probe_workers(self._parts, command)
 
-    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
         # Open from the first time on: what is told while the worker looks makes the next call return at once.
         subscription = self._listening.get(worker)
         if subscription is None:
@@ -189,6 +201,7 @@ class EngineWorkers:
             subscription.open()
         await subscription.wait(self._parts.clock, wait_for)
         subscription.clear()
+        return await should_drain(self._parts, namespace, worker)
 
 
 class EngineWork(EngineWorkers):

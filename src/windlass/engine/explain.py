@@ -13,6 +13,7 @@ from windlass.model.explanation import Explanation
 from windlass.model.message import Message, MessageKind
 from windlass.model.run import RunId
 from windlass.model.step import Step
+from windlass.model.worker import Worker
 from windlass.rules.explain import Facts, explain
 from windlass.rules.explain.facts import awaited_children, awaits_event
 from windlass.store.base import Tx
@@ -27,7 +28,7 @@ async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanatio
             return replace(facts, retry=await tx.retries.of(namespace, run_id=run_id))
         facts = replace(
             facts,
-            workers=tuple(await tx.workers.live(namespace)),
+            workers=await _workers(tx, facts),
             gates=tuple(await tx.gates.closed(namespace)),
             unread=await _unread(tx, namespace, run_id, facts.steps),
         )
@@ -50,6 +51,16 @@ async def _facts(tx: Tx, namespace: str, run_id: RunId) -> Facts | None:
         workers=(),
         now=await tx.now(),
     )
+
+
+async def _workers(tx: Tx, facts: Facts) -> tuple[Worker, ...]:
+    """Those that are there, and the holder also if it counts as offline: it may only have been silent."""
+    live = tuple(await tx.workers.live(facts.run.namespace))
+    id = facts.run.worker
+    if id is None or any(worker.id == id for worker in live):
+        return live
+    holder = await tx.workers.find(facts.run.namespace, id=id)
+    return live if holder is None else (*live, holder)
 
 
 async def _unread(tx: Tx, namespace: str, run_id: RunId, steps: Sequence[Step]) -> tuple[Message, ...]:

@@ -1,4 +1,4 @@
-"""End runs: the last write of a claim, in batches. Terminal is absorbing, and whoever waits for a child is woken."""
+"""End runs: the last write of a claim, in batches. Terminal is absorbing, and whoever waits for a run goes on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from windlass.engine.family import wake_parents
 from windlass.engine.parts import Parts
+from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
 from windlass.engine.send import tell_of_news
 from windlass.errors import ClaimLost
 from windlass.model.commands import FinishRun
@@ -20,19 +21,23 @@ class FinishRuns:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._told: list[Run] = []  # parents for whom there is news, by the one batch of these that is being written
+        self._released = Released()  # and runs of schedules that waited for one of these
 
     def order(self, item: FinishRun) -> tuple[str, str]:
         return (item.namespace, item.run_id)
 
     def is_single(self, items: Sequence[FinishRun]) -> bool:
-        return all(item.parent is None for item in items)
+        return all(item.parent is None and item.schedule is None for item in items)
 
     async def write(self, tx: Tx, items: Sequence[FinishRun]) -> Sequence[Any]:
-        self._told = []
+        self._told, self._released = [], Released()
+        schedules = await lock_schedules(tx, ((item.namespace, item.schedule) for item in items))
         parents = await self._lock_families(tx, items)
         done = await tx.runs.finish(items)
         if parents:
             await self._tell_parents(tx, items, done, parents)
+        if schedules and done:
+            self._released = await release_next(tx, schedules, now=await tx.now())
         if len(done) == len(items):
             return [done[ordinal] for ordinal in range(len(items))]
         now = await tx.now()
@@ -52,7 +57,7 @@ class FinishRuns:
 
     async def _lock_families(self, tx: Tx, items: Sequence[FinishRun]) -> dict[str, dict[RunId, Run]]:
         """Every run this batch ends and every parent of one, in the order of ids: no two batches wait in a ring."""
-        if self.is_single(items):
+        if all(item.parent is None for item in items):
             return {}
         locked = {}
         for namespace in sorted({item.namespace for item in items}):
@@ -91,6 +96,8 @@ class FinishRuns:
         told, self._told = self._told, []
         for parent in told:
             tell_of_news(self._parts, parent)
+        released, self._released = self._released, Released()
+        tell_of_release(self._parts, released)
 
     def after_failure(self, items: Sequence[FinishRun]) -> None:
         return None

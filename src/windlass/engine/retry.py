@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from windlass.engine.cancel import Ended, Tree, cancel_tree, lock_tree, tell_of_end
 from windlass.engine.parts import Parts
+from windlass.engine.schedule.release import lock_schedules
+from windlass.engine.schedule.trigger import open_runs
+from windlass.errors import WrongState
 from windlass.model.commands import RetryRun, Started
 from windlass.model.run import RETRIED_BY, Deed, Run, RunId, RunStatus
 from windlass.notify.local import queue_topic
@@ -26,6 +29,7 @@ async def retry_run(parts: Parts, command: RetryRun) -> Started:
         if known is not None:
             return Started(run_id=known, is_repeat=known != new_id), tree.root, Ended()
         rules.check_retry(tree.root)
+        await _check_overlap(tx, tree)
         ended = await _cancel_if_paused(tx, tree, command, new_id)
         await _create(tx, tree.root, command, new_id)
         return Started(run_id=new_id, is_repeat=False), tree.root, ended
@@ -41,8 +45,24 @@ async def _lock(tx: Tx, command: RetryRun) -> Tree:
     """Also a run that is over, so that two who retry it come one after the other."""
     tree = await lock_tree(tx, command.namespace, command.run_id)
     if tree.root.status.is_terminal:
+        schedules = await lock_schedules(tx, [(command.namespace, tree.root.schedule)])
         await tx.runs.lock(command.namespace, id=command.run_id)
+        return Tree(root=tree.root, schedules=tuple(schedules))
     return tree
+
+
+async def _check_overlap(tx: Tx, tree: Tree) -> None:
+    """The new run is one of the same schedule: it takes the place of the old one, and no other may be at work."""
+    for schedule in tree.schedules:
+        open = await open_runs(tx, schedule)
+        other = next((run.id for run in open if not run.is_queued and run.id != tree.root.id), None)
+        if other is not None:
+            raise WrongState(
+                "Run",
+                tree.root.id,
+                f"one of schedule {schedule.name!r}, which does not overlap, and {other} is not over",
+                wanted="one whose schedule is idle; wait for the other, or cancel it",
+            )
 
 
 async def _cancel_if_paused(tx: Tx, tree: Tree, command: RetryRun, new_id: RunId) -> Ended:

@@ -12,6 +12,7 @@ from windlass.model.failure import Failure
 from windlass.model.gate import GateKind
 from windlass.model.retry import RetryPolicy
 from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.schedule import CatchUp, Overlap, Timing
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Served
@@ -44,6 +45,7 @@ class RegisterWorker(Struct, frozen=True, kw_only=True):
     served: tuple[Served, ...]
     slots: int
     lock: LockKind | None = None  # set by the engine, which takes it
+    is_return: bool = False  # not a new start: what it was asked for before, such as to drain, stays asked for
 
 
 class ProbeWorkers(Struct, frozen=True, kw_only=True):
@@ -67,6 +69,13 @@ class Heartbeat(Struct, frozen=True, kw_only=True):
     active: int
     completed: int
     failed: int
+    is_draining: bool = False  # it is about to leave, whoever asked it to
+
+
+class Heartbeaten(Struct, frozen=True, kw_only=True):
+    """The heartbeat was accepted; one that is not raises NotFound."""
+
+    should_drain: bool
 
 
 class ClaimRuns(Struct, frozen=True, kw_only=True):
@@ -97,6 +106,7 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
     started_at: Instant
     visibility_for: Duration
     asked_at: int  # when the claim was asked for, by the monotonic clock of the process that asked
+    waited_for: Duration = Duration(0)  # since it was due
     history: tuple[StepRecord, ...] = ()
     expires_in: Duration | None = None  # until the time-out of the whole run
     parent: RunId | None = None
@@ -341,3 +351,57 @@ class SetGate(Struct, frozen=True, kw_only=True):
     is_paused: bool
     by: str | None = None
     note: str | None = None
+
+
+class PutSchedule(Struct, frozen=True, kw_only=True):
+    """What a schedule is to be."""
+
+    namespace: str
+    name: str
+    workflow: str
+    version: str
+    queue: str
+    input: bytes
+    input_hash: bytes
+    timeout_for: Duration | None
+    timing: Timing
+    catch_up: CatchUp
+    max_catch_up: int
+    overlap: Overlap
+    jitter: Duration
+    may_replace: bool = False  # else a schedule of that name and another definition is refused
+
+
+class Declare(Struct, frozen=True, kw_only=True):
+    """What the code of a program says: its schedules, and how long ended runs of its workflows are kept."""
+
+    namespace: str
+    program: str
+    schedules: tuple[PutSchedule, ...]
+    kept: dict[str, Duration | None]  # by workflow; none: as long as all the others
+
+
+class PauseSchedule(Struct, frozen=True, kw_only=True):
+    namespace: str
+    name: str
+    by: str | None = None
+    note: str | None = None
+
+
+class ResumeSchedule(Struct, frozen=True, kw_only=True):
+    namespace: str
+    name: str
+    backfill: bool = False  # treat what passed meanwhile as missed
+    by: str | None = None
+
+
+class TriggerSchedule(Struct, frozen=True, kw_only=True):
+    namespace: str
+    name: str
+    by: str | None = None
+
+
+class DeleteSchedule(Struct, frozen=True, kw_only=True):
+    namespace: str
+    name: str
+    by: str | None = None

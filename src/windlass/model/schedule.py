@@ -48,6 +48,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     version: str  # of the workflow; "" unless it pins one
     queue: str
     input: bytes
+    input_hash: bytes  # the same for equal arguments, also where the input is encrypted
     timeout_for: Duration | None
     timing: Timing
     anchor: Instant  # intervals are counted from here

@@ -17,6 +17,15 @@ class LockKind(StrEnum):
     SESSION = "session"  # an advisory lock in PostgreSQL: a free one proves that a session was lost, no more
 
 
+class Standing(StrEnum):
+    """Where a worker stands, as far as others can tell."""
+
+    ONLINE = "online"
+    DRAINING = "draining"  # it claims nothing new, and leaves once what it holds is done or its grace is over
+    SILENT = "silent"  # it said nothing for too long: dead, stuck or cut off
+    OFFLINE = "offline"  # it said goodbye, was found dead, or was silent until it was marked so
+
+
 class Served(Struct, frozen=True, order=True):
     """One thing a worker can execute: runs of this name and version in this queue."""
 
@@ -41,3 +50,4 @@ class Worker(Struct, frozen=True, kw_only=True):
     seen_at: Instant
     stopped_at: Instant | None = None
     lock: LockKind | None = None  # none: nothing but its silence tells that it is gone
+    is_draining: bool = False  # asked to leave, or about to

@@ -41,6 +41,11 @@ def gates_topic(namespace: str) -> Topic:
     return ("gates", namespace)
 
 
+def schedules_topic() -> Topic:
+    """Some schedule, of whatever namespace, is due at another time than before."""
+    return ("schedules",)
+
+
 class Elsewhere(Protocol):
     """How other processes are told, and how this one hears from them."""
 

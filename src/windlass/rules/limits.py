@@ -28,6 +28,7 @@ ALLOWED = (
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 RUN_ID = re.compile("run_[0-9A-HJKMNP-TV-Z]{26}")
+WORKER_ID = re.compile("wrk_[0-9A-HJKMNP-TV-Z]{26}")
 NAME_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc"})
 # Letters and marks that show nothing: variation selectors, fillers, joiners.
 INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
@@ -136,11 +137,18 @@ def _check_text(value: object, *, what: str, longest: int, reason: str) -> str:
 
 
 def check_run_id(run_id: str, *, what: str = "run id") -> str:
-    found: object = run_id
-    if not isinstance(found, str) or RUN_ID.fullmatch(found) is None:
-        text = '"run_" and 26 digits and capital letters were expected'
-        raise _refuse(run_id, what, text, reason="invalid_id")
-    return run_id
+    return _check_id(run_id, RUN_ID, what=what, prefix="run_")
+
+
+def check_worker_id(worker_id: str, *, what: str = "worker id") -> str:
+    return _check_id(worker_id, WORKER_ID, what=what, prefix="wrk_")
+
+
+def _check_id(id: object, pattern: re.Pattern[str], *, what: str, prefix: str) -> str:
+    if not isinstance(id, str) or pattern.fullmatch(id) is None:
+        text = f'"{prefix}" and 26 digits and capital letters were expected'
+        raise _refuse(id, what, text, reason="invalid_id")
+    return id
 
 
 def check_priority(priority: int, *, what: str = "priority") -> int:

@@ -35,6 +35,7 @@ TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
     {
         (None, RunStatus.PENDING),
         (None, RunStatus.RUNNING),
+        (None, RunStatus.WAITING),  # queued behind another run
         *((parked, RunStatus.RUNNING) for parked in PARKED),
         *((parked, RunStatus.PAUSED) for parked in PARKED),
         (RunStatus.WAITING, RunStatus.PENDING),  # what it waited for has come
@@ -117,6 +118,8 @@ def resume(run: Run, waits: Sequence[Step], *, now: Instant, is_due: bool = Fals
     if run.status is RunStatus.RUNNING and run.is_held:
         return replace(run, is_held=False)
     _expect(run, RunStatus.PAUSED)
+    if is_queued(run):
+        return replace(run, status=RunStatus.WAITING)
     if is_due:
         return _unclaimed(run, RunStatus.PENDING, now)
     if run.attempts == 0 and run.starts_at is not None:
@@ -184,8 +187,13 @@ def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
     return _unclaimed(run, RunStatus.SLEEPING if is_sleep else RunStatus.PENDING, due_at)
 
 
+def is_queued(run: Run) -> bool:
+    """Has it not begun because a run before it is not over?"""
+    return run.unmet > 0 and run.attempts == 0
+
+
 def _paused(run: Run) -> Run:
-    return _unclaimed(run, RunStatus.PAUSED, None)
+    return replace(_unclaimed(run, RunStatus.PAUSED, None), unmet=run.unmet if is_queued(run) else 0)
 
 
 def _unclaimed(run: Run, status: RunStatus, available_at: Instant | None) -> Run:

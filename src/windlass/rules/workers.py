@@ -5,17 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.model.worker import Served, Worker
+from windlass.model.worker import Served, Standing, Worker
 
 LIVE_FOR = Duration(30 * SECOND)  # three heartbeats: a worker not seen for longer does not count
+LONGEST_HEARTBEAT = Duration(10 * SECOND)
 
 
 def is_live(worker: Worker, *, now: Instant) -> bool:
     return worker.stopped_at is None and now - worker.seen_at <= LIVE_FOR
 
 
+def standing(worker: Worker, *, now: Instant, silent_for: Duration) -> Standing:
+    """Silence comes before draining: whether it still does what it was asked to, nobody knows."""
+    if worker.stopped_at is not None:
+        return Standing.OFFLINE
+    if now - worker.seen_at > silent_for:
+        return Standing.SILENT
+    return Standing.DRAINING if worker.is_draining else Standing.ONLINE
+
+
+def said_goodbye(worker: Worker) -> bool:
+    """Whether it left in order. One that was found dead, or was silent for too long, was last seen before that."""
+    return worker.stopped_at is not None and worker.seen_at >= worker.stopped_at
+
+
+def heartbeat_every(silent_for: Duration) -> Duration:
+    """Often enough that two may be lost before the silence is noticed."""
+    return Duration(min(LONGEST_HEARTBEAT, silent_for // 3))
+
+
 def can_take(worker: Worker, wanted: Served, *, now: Instant) -> bool:
-    return is_live(worker, now=now) and wanted in worker.served
+    return is_live(worker, now=now) and not worker.is_draining and wanted in worker.served
 
 
 def could_set_free(worker: Worker, served: Sequence[Served]) -> bool:

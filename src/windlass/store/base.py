@@ -26,6 +26,7 @@ from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
 from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
+from windlass.store.queries.schedules import ScheduleQueries
 from windlass.store.queries.steps import StepQueries
 from windlass.store.queries.workers import WorkerQueries
 
@@ -71,6 +72,7 @@ class Tx:
         self.gates = GateQueries(connection)
         self.children = ChildQueries(connection)
         self.retries = RetryQueries(connection)
+        self.schedules = ScheduleQueries(connection)
 
     async def now(self) -> Instant:
         return await self.connection.now()

@@ -32,7 +32,13 @@ STEP = (
 )
 MESSAGE = "b.namespace, b.run_id, b.seq, b.kind, b.name, b.id, b.payload, b.payload_hash, b.sent_at, b.taken_by"
 GATE = "g.namespace, g.kind, g.name, g.is_paused, g.paused_by, g.note, g.paused_at"
-COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE}
+SCHEDULE = (
+    "r.namespace, r.name, r.workflow, r.version, r.queue, r.input, r.input_hash, r.timeout_for, r.cron, r.every_for, "
+    "r.tz, r.anchor, r.catch_up, r.max_catch_up, r.overlap, r.jitter, r.status, r.declared_in, r.is_declared, "
+    "r.revision, r.last_slot, r.available_at, r.error, r.fired, r.skipped, r.dropped, r.paused_by, r.note, "
+    "r.paused_at, r.created_at, r.changed_at"
+)
+COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE, "schedule": SCHEDULE}
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
 DIFFERENT = {
     "skip_locked": ("", "for no key update of r skip locked"),

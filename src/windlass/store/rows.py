@@ -14,6 +14,7 @@ from windlass.model.failure import Failure
 from windlass.model.gate import Gate, GateKind
 from windlass.model.message import Message, MessageKind
 from windlass.model.run import Deed, LogEntry, Run, RunStatus, RunView
+from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.worker import LockKind, Served, Worker
 
@@ -39,6 +40,7 @@ class Known(dict[str, Member]):
 
 RUN_STATUS, STEP_STATUS, STEP_KIND, LOCK_KIND = Known(RunStatus), Known(StepStatus), Known(StepKind), Known(LockKind)
 MESSAGE_KIND, GATE_KIND = Known(MessageKind), Known(GateKind)
+SCHEDULE_STATUS, CATCH_UP, OVERLAP = Known(ScheduleStatus), Known(CatchUp), Known(Overlap)
 
 RUN_COLUMNS = 28  # the fragment {run}, in the order of Run's fields
 
@@ -194,4 +196,39 @@ def worker_from_row(row: Row) -> Worker:
         seen_at=row[10],
         stopped_at=row[11],
         lock=None if row[12] is None else LOCK_KIND[row[12]],
+        is_draining=bool(row[13]),
+    )
+
+
+def schedule_from_row(row: Row) -> Schedule:
+    return Schedule(
+        namespace=row[0],
+        name=row[1],
+        workflow=row[2],
+        version=row[3],
+        queue=row[4],
+        input=row[5],
+        input_hash=row[6],
+        timeout_for=row[7],
+        timing=Timing(cron=row[8], every=row[9], tz=row[10]),
+        anchor=row[11],
+        catch_up=CATCH_UP[row[12]],
+        max_catch_up=row[13],
+        overlap=OVERLAP[row[14]],
+        jitter=row[15],
+        status=SCHEDULE_STATUS[row[16]],
+        declared_in=row[17],
+        is_declared=bool(row[18]),
+        revision=row[19],
+        last_slot=row[20],
+        available_at=row[21],
+        error=row[22],
+        fired=row[23],
+        skipped=row[24],
+        dropped=row[25],
+        paused_by=row[26],
+        note=row[27],
+        paused_at=row[28],
+        created_at=row[29],
+        changed_at=row[30],
     )

@@ -17,6 +17,7 @@ from windlass.model.commands import (
     CompleteStep,
     FinishRun,
     Heartbeat,
+    Heartbeaten,
     HoldRun,
     LookAtClaims,
     Probed,
@@ -55,11 +56,11 @@ class JournalledPresence:
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         return await self._work.register_worker(command)
 
-    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
-        await self._work.listen(namespace, worker, wait_for)
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
+        return await self._work.listen(namespace, worker, wait_for)
 
-    async def heartbeat(self, command: Heartbeat) -> None:
-        await self._work.heartbeat(command)
+    async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
+        return await self._work.heartbeat(command)
 
     async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
         await self._work.deregister_worker(namespace, id)

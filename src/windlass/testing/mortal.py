@@ -27,6 +27,7 @@ from windlass.model.commands import (
     FailStep,
     FinishRun,
     Heartbeat,
+    Heartbeaten,
     HoldRun,
     LookAtClaims,
     OpenWait,
@@ -121,11 +122,11 @@ class MortalPresence:
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         return await self._while_alive(self._work.register_worker, command)
 
-    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> None:
-        await self._while_alive(self._work.listen, namespace, worker, wait_for)
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
+        return await self._while_alive(self._work.listen, namespace, worker, wait_for)
 
-    async def heartbeat(self, command: Heartbeat) -> None:
-        await self._while_alive(self._work.heartbeat, command)
+    async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
+        return await self._while_alive(self._work.heartbeat, command)
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await self._while_alive(self._work.probe_workers, command)

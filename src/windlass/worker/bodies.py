@@ -14,6 +14,7 @@ from windlass.errors import InvalidInput
 from windlass.model.duration import describe, from_instant
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.time import Duration, Instant
+from windlass.telemetry.observer import RunWatch, StepEnd
 from windlass.worker import failures
 from windlass.worker.calls import Body, Call
 from windlass.worker.host import Host
@@ -43,6 +44,7 @@ class Bodies:
         self._on_value, self._on_failure, self._on_interrupt, self._nudge = on_value, on_failure, on_interrupt, nudge
         self._working: set[Body] = set()
         self._is_stopped = False
+        self.watch: RunWatch | None = None  # whom to tell, if anyone
 
     def __len__(self) -> int:
         return len(self._working)
@@ -66,6 +68,10 @@ class Bodies:
         )
         context = body.context = host.context.copy()
         context.run(STEP.set, info)
+        if self.watch is not None:
+            body.watch = self.watch.step_begins(
+                name=definition.name, key=call.key, attempt=call.attempt, context=context
+            )
         if definition.is_async:
             try:
                 coroutine = context.run(definition.function, *call.args)
@@ -130,6 +136,7 @@ class Bodies:
         if self._is_stopped:
             if not work.cancelled():
                 work.exception()  # seen: nobody else will look
+            body.left(StepEnd.STOPPED, now=self._host.clock.monotonic())
             return
         if body.is_timed_out:
             if not body.is_thread:

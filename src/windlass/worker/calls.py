@@ -14,6 +14,7 @@ from windlass.model.failure import Failure
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.runtime import Timer
+from windlass.telemetry.observer import StepEnd, StepWatch
 
 Read = Callable[[bytes | None, Failure | None], tuple[Any, Exception | None]]
 
@@ -100,7 +101,7 @@ class Call:
 class Body:
     """User code at work for one call."""
 
-    __slots__ = ("call", "context", "entered_at", "is_thread", "is_timed_out", "timer", "work")
+    __slots__ = ("call", "context", "entered_at", "is_thread", "is_timed_out", "timer", "watch", "work")
 
     def __init__(self, call: Call, *, entered_at: int, is_thread: bool) -> None:
         self.call, self.entered_at, self.is_thread = call, entered_at, is_thread
@@ -108,3 +109,10 @@ class Body:
         self.timer: Timer | None = None
         self.is_timed_out = False
         self.context: contextvars.Context | None = None
+        self.watch: StepWatch | None = None
+
+    def left(self, how: StepEnd, *, now: int, error: str | None = None) -> None:
+        """Tell whoever watches, once: a thread whose time-out has passed goes on for a while."""
+        if self.watch is not None:
+            watch, self.watch = self.watch, None
+            watch.ends(how, ran_for=Duration(now - self.entered_at), error=error)

@@ -47,6 +47,8 @@ class RunContext(Context):
         self._execution, self._asking = execution, Asking(execution)
         self.run_id = execution.claimed.run_id
         self.key = execution.claimed.key
+        scheduled_at = execution.claimed.scheduled_at
+        self.scheduled_at = None if scheduled_at is None else from_instant(scheduled_at)
         self.log = RunLog(execution)
         seed = execution.claimed.seed
         self.random = seeded_rng(seed)

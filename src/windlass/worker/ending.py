@@ -92,6 +92,7 @@ class Ending:
             try:
                 await self._clear_away()
             finally:
+                self._execution.left()
                 if not self.done.done():
                     self.done.set_result(None)
         if self._is_unanswered:

@@ -26,9 +26,10 @@ from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 from windlass.rules.runs import expired
 from windlass.runtime import Timer
+from windlass.telemetry.observer import Departure, RunWatch, StepEnd
 from windlass.worker import failures, mismatch, recall
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
@@ -55,6 +56,8 @@ class Execution:
         self.now: int = claimed.started_at if claimed.begun_at is None else claimed.begun_at
         self.is_over = False
         self.outcome: RunStatus | None = None  # how the run ended here, if it did
+        self.departure, self.error = Departure.LOST, ""  # until a last word is written; and what failed, by its type
+        self.watch: RunWatch | None = None  # whom to tell, if anyone
         self.definition = definition
         self._claimed_at = host.clock.monotonic()
         self._history = {record.key: record for record in claimed.history}
@@ -99,6 +102,8 @@ class Execution:
         context = self.host.context.copy()
         context.run(OWNER.set, self.tree)
         context.run(RUN.set, self.claimed.run_id)
+        if self.host.watch is not None:
+            self.watch = self.bodies.watch = self.host.watch.run_begins(self.claimed, context=context)
         self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
         self.ending.watch_claim()
         if self.claimed.expires_in is not None:
@@ -279,19 +284,21 @@ class Execution:
     # --- what became of it --------------------------------------------------------------------------------------------
 
     def _on_value(self, body: Body, stored: bytes, decoded: Any) -> None:
-        self._left_body(body)
+        self._left_body(body, StepEnd.COMPLETED)
         self.reports.complete(body, stored, decoded)
 
     def _on_failure(self, body: Body, failure: Failure) -> None:
-        self._left_body(body)
+        self._left_body(body, StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED, error=failure.type)
         self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
 
     def _on_interrupt(self, body: Body) -> None:
-        self._left_body(body)
+        self._left_body(body, StepEnd.STOPPED)
         self.entering.add(body.call)
 
-    def _left_body(self, body: Body) -> None:
+    def _left_body(self, body: Body, how: StepEnd, *, error: str | None = None) -> None:
+        if body.watch is not None:
+            body.left(how, now=self.host.clock.monotonic(), error=error)
         if body.call.group is not None:
             body.call.group.running -= 1
             self.nudge()
@@ -362,3 +369,9 @@ class Execution:
         self._standby.stop()
         self._patience.stop()
         self.bodies.stop_all()
+
+    def left(self) -> None:
+        """Nothing of the run is at work here any more."""
+        if self.watch is not None:
+            ran_for = Duration(self.host.clock.monotonic() - self._claimed_at)
+            self.watch.ends(self.departure, ran_for=ran_for, error=self.error or None)

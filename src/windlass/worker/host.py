@@ -11,16 +11,18 @@ from windlass.api.service import Control, Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.runtime import Clock
+from windlass.telemetry.observer import Observer, WorkerWatch
 from windlass.worker.calls import Body
 from windlass.worker.failures import Classify
 from windlass.worker.threads import Threads
 
 
 class Doors(NamedTuple):
-    """What a worker may ask."""
+    """What a worker may ask, and whom it tells."""
 
     work: Work
     control: Control
+    observer: Observer | None = None  # nobody, unless metrics or traces are switched on
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,3 +40,4 @@ class Host:
     is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
     threads: Threads
     is_draining: bool = False
+    watch: WorkerWatch | None = None  # from its start on, if anyone is told

@@ -19,7 +19,6 @@ from windlass.worker.host import Host
 
 LOGGER = logging.getLogger("windlass.worker")
 
-HEARTBEAT_EVERY = Duration(10 * SECOND)
 THOROUGH_LOOKS = 10  # a worker that has just come looks at everyone; a lost session takes a while to be believed
 
 
@@ -29,14 +28,18 @@ class Presence:
     id: WorkerId
     slots: int
     probe_for: Duration
+    heartbeat_for: Duration  # between two signs of life
+    drain: Callable[[], None]  # called whenever it is heard that the worker should leave
     served: Callable[[], tuple[Served, ...]]
     executions: Collection[Execution]
     lock: LockKind | None = None
     completed: int = 0
     failed: int = 0
+    was_here: bool = False  # so that what it was asked for then still counts
 
     async def enter(self) -> None:
         """Be known from now on, and for what is served by now."""
+        is_return, self.was_here = self.was_here, True
         self.lock = await self.host.work.register_worker(
             RegisterWorker(
                 namespace=self.host.namespace,
@@ -45,6 +48,7 @@ class Presence:
                 pid=os.getpid(),
                 served=self.served(),
                 slots=self.slots,
+                is_return=is_return,
             )
         )
 
@@ -60,7 +64,7 @@ class Presence:
 
     async def keep_heartbeat(self) -> None:
         while True:
-            await self.host.clock.sleep(HEARTBEAT_EVERY)
+            await self.host.clock.sleep(self.heartbeat_for)
             try:
                 await self._beat()
             except NotFound:
@@ -71,21 +75,25 @@ class Presence:
                 LOGGER.exception("Worker %s: no heartbeat", self.id)
 
     async def _beat(self) -> None:
-        await self.host.work.heartbeat(
+        beaten = await self.host.work.heartbeat(
             Heartbeat(
                 namespace=self.host.namespace,
                 id=self.id,
                 active=len(self.executions),
                 completed=self.completed,
                 failed=self.failed,
+                is_draining=self.host.is_draining,
             )
         )
+        if beaten.should_drain:
+            self.drain()
 
     async def keep_listening(self) -> None:
-        """Hear of what others do to the runs that are executed here: cancel, pause, send, end as a child."""
+        """Hear of what others do to this worker, and to the runs it executes: cancel, pause, send, end as a child."""
         while True:
             try:
-                await self.host.work.listen(self.host.namespace, self.id, HEARTBEAT_EVERY)
+                if await self.host.work.listen(self.host.namespace, self.id, self.heartbeat_for):
+                    self.drain()
                 await self._look_at_runs()
             except WindlassError as error:
                 LOGGER.info("Worker %s cannot look at its runs: %s", self.id, error)
@@ -132,11 +140,10 @@ class Presence:
             await self.enter()
 
     async def _come_back(self) -> None:
-        """Taken for dead, as after a lost session: drop every run that somebody else has by now, and enter anew."""
+        """Taken for dead, as after a lost session, or silent for too long: drop every run that somebody else has by
+        now, and enter anew. One that drains goes on with that: its row remembers, and what is left is given back."""
         for execution in tuple(self.executions):
             execution.ending.start(self._renew(execution))
-        if self.host.is_draining:
-            return
         LOGGER.warning("Worker %s was taken for dead and registers anew; runs it lost are dropped.", self.id)
         try:
             await self.enter()

@@ -29,6 +29,7 @@ from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Timer
+from windlass.telemetry.observer import Departure
 from windlass.worker import recall
 from windlass.worker.calls import Body, Call
 
@@ -182,6 +183,7 @@ class Reports:
             self.writing.difference_update((*orders, *(item.order for item in command.open), held))
             self.is_suspending = False
         if suspended.is_parked:
+            execution.departure = Departure.PARKED
             execution.ending.end(None)
             return
         execution.not_parked()
@@ -283,16 +285,20 @@ class Reports:
                 failure=failure,
                 result_hash=hashlib.blake2b(result, digest_size=16).digest(),
                 parent=self._execution.claimed.parent,
+                schedule=self._execution.claimed.schedule,
             )
         )
-        self._execution.outcome = status
+        self._execution.outcome, self._execution.departure = status, Departure(status)
+        self._execution.error = "" if failure is None else failure.type
 
     async def hold(self, error: ReplayMismatch) -> None:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
         await self._host.work.hold_run(HoldRun(**self._held, reason=reason))
+        self._execution.departure = Departure.PAUSED
 
     async def release(self, *, delay_for: Duration = NO_DELAY) -> None:
         await self._host.work.release_run(Claim(**self._held, delay_for=delay_for))
+        self._execution.departure = Departure.RELEASED
 
     def _next_order(self) -> int:
         self._order += 1

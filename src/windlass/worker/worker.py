@@ -15,6 +15,7 @@ from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, WindlassError
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, HoldRun
+from windlass.model.duration import describe
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
@@ -23,6 +24,7 @@ from windlass.runtime import Clock, Ids, SystemClock
 from windlass.worker import mismatch
 from windlass.worker.calls import Body
 from windlass.worker.context import RunContext
+from windlass.worker.drain import Drain
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Host
@@ -55,11 +57,15 @@ class Worker:
         visibility_for: Duration,
         poll_for: Duration,
         probe_for: Duration,
+        grace_for: Duration,
+        heartbeat_for: Duration,
         classify: Classify | None = None,
     ) -> None:
         self.id = WorkerId(ids.worker())
         self._queues, self._slots = queues, slots
         self._visibility_for, self._poll_for = visibility_for, poll_for
+        self._grace_for = grace_for  # for bodies, once it is asked to leave
+        self.drain = Drain()
         self._polls = 0
         self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
         self._has_news = False
@@ -71,6 +77,7 @@ class Worker:
         self._errands: set[asyncio.Task[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._restore: Callable[[], None] | None = None
+        self._observer = doors.observer
         self._watch: LoopWatch | None = None
         self._host = Host(
             work=doors.work,
@@ -92,6 +99,8 @@ class Worker:
             id=self.id,
             slots=slots,
             probe_for=probe_for,
+            heartbeat_for=heartbeat_for,
+            drain=self._drain,
             served=self._served,
             executions=self._executions,
         )
@@ -102,6 +111,10 @@ class Worker:
         except asyncio.CancelledError:
             await self._presence.leave()  # it may have been entered all the same
             raise
+        if self._observer is not None:
+            self._host.watch = self._observer.worker_begins(
+                namespace=self._host.namespace, worker=self.id, slots=self._slots
+            )
         loop = asyncio.get_running_loop()
         self._restore = track_tasks(loop)
         self._watch = LoopWatch(SystemClock(), self._codes)  # whether the loop is blocked is a matter of real time
@@ -111,9 +124,27 @@ class Worker:
         for duty in (self._poll(), presence.keep_heartbeat(), presence.keep_listening(), presence.keep_watch()):
             self._tasks.append(loop.create_task(duty, context=self._host.context))
 
+    def _drain(self) -> None:
+        """Asked to leave: nobody here waits for that, so it is done on the side. Asked again, it is on its way."""
+        if not self._host.is_draining:
+            told = "Worker %s is asked to leave: it claims nothing new, and running bodies may end within %s."
+            LOGGER.info(told, self.id, describe(self._grace_for))
+            self._host.is_draining = True
+            self.drain.begin(self._drained, context=self._host.context)
+
+    async def _drained(self) -> None:
+        await self._depart(self._grace_for)
+        LOGGER.info("Worker %s has left, as it was asked to.", self.id)
+
     async def stop(self, *, grace_for: Duration) -> None:
         """Claim nothing new, let bodies end within the grace, give everything else back, and say goodbye."""
+        if not await self.drain.joined():
+            await self._depart(grace_for)
+
+    async def _depart(self, grace_for: Duration) -> None:
         self._host.is_draining = True
+        if self._host.watch is not None:
+            self._host.watch.ends()
         self._host.registry.listeners.remove(self._declared)
         rest: int = SECOND
         try:

@@ -70,9 +70,15 @@ def _served(facts: Facts, due_at: Instant, *, is_claim: bool) -> tuple[Situation
 
 
 def _unserved(facts: Facts) -> tuple[Situation, str]:
-    """Nobody can take it. Closest first: whoever runs it elsewhere is more likely a slip than an absence."""
+    """Nobody can take it. Closest first: whoever leaves was there, and whoever runs it elsewhere is more likely a slip
+    than an absence."""
     run = facts.run
-    live = [worker for worker in facts.workers if is_live(worker, now=facts.now)]
+    alive = [worker for worker in facts.workers if is_live(worker, now=facts.now)]
+    live = [worker for worker in alive if not worker.is_draining]
+    leaving = sum(facts.lane in worker.served for worker in alive)
+    if leaving:
+        told = count(leaving, "live worker serves it, but it is", "live workers serve it, but they are")
+        return Situation.NO_WORKER, f"{told} draining, and take nothing new. {start_one(run)}"
     served = {item for worker in live for item in worker.served if item.name == run.name}
     queues = sorted({item.queue for item in served if item.version == run.version})
     versions = sorted({item.version for item in served})

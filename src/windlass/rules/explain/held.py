@@ -12,7 +12,7 @@ from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.paused import is_to_be_paused, takes_that_back
 from windlass.rules.explain.waiting import waits_beside
 from windlass.rules.explain.words import ago, answer, by, capital, must_end, since
-from windlass.rules.workers import is_live
+from windlass.rules.workers import is_live, said_goodbye
 
 
 def held(facts: Facts) -> Explanation:
@@ -50,7 +50,7 @@ def _ended(facts: Facts, who: str, ended_at: Instant) -> Explanation:
 def _holds(facts: Facts, holder: Worker | None, who: str, ends_at: Instant) -> tuple[Situation, str]:
     now, began = facts.now, since(facts.since, now=facts.now)
     claim = f"its claim lasts until {moment(ends_at, now=now)} ({between(now, ends_at)} left)"
-    if holder is None:
+    if holder is None or said_goodbye(holder):
         told = (
             f"{capital(who)}, which has stopped, has held it {began}; {claim}, and then another worker takes it over."
         )

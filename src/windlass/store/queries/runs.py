@@ -42,6 +42,7 @@ class NewRun(Struct, frozen=True, kw_only=True):
 class ClaimedRow(Struct, frozen=True, kw_only=True):
     run: Run  # after the claim
     was: RunStatus
+    due_at: Instant  # before the claim; of one whose answer was lost, when it ends
     input: bytes
     start_key: str | None
 
@@ -153,11 +154,12 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRow]:
     claimed = []
     # `returning` has no order, so the order is made here: priority, then the due time before the claim, then the id.
     for row in sorted(rows, key=lambda row: (-row[5], row[RUN_COLUMNS + 1], row[1])):
-        was, _, input, start_key = row[RUN_COLUMNS:]
+        was, due_at, input, start_key = row[RUN_COLUMNS:]
         claimed.append(
             ClaimedRow(
                 run=run_from_row(row),
                 was=RunStatus.PENDING if was is None else RUN_STATUS[was],
+                due_at=due_at,
                 input=input,
                 start_key=start_key,
             )

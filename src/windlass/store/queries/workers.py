@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.model.commands import Heartbeat, RegisterWorker
+from windlass.model.commands import Heartbeat, Heartbeaten, RegisterWorker
 from windlass.model.run import WorkerId
+from windlass.model.time import Duration, Instant
 from windlass.model.worker import Worker
 from windlass.store.rows import served_to_bytes, worker_from_row
 
@@ -28,33 +29,60 @@ class WorkerQueries:
             served=served_to_bytes(worker.served),
             slots=worker.slots,
             lock_kind=worker.lock,
+            is_return=int(worker.is_return),
         )
 
-    async def heartbeat(self, beat: Heartbeat) -> bool:
-        """Say that a worker lives. False: it is unknown, or has stopped."""
-        changed = await self._connection.run(
+    async def heartbeat(self, beat: Heartbeat) -> Heartbeaten | None:
+        """Say that a worker lives. None: it is unknown, or has stopped."""
+        row = await self._connection.first(
             "heartbeat_worker",
             namespace=beat.namespace,
             id=beat.id,
             active=beat.active,
             completed=beat.completed,
             failed=beat.failed,
+            is_draining=int(beat.is_draining),
         )
+        return None if row is None else Heartbeaten(should_drain=bool(row[0]))
+
+    async def drain(self, namespace: str, *, id: WorkerId) -> bool:
+        """Ask a worker to leave. False: it is unknown, has stopped, or was asked before."""
+        return await self._connection.run("drain_worker", namespace=namespace, id=id) == 1
+
+    async def should_drain(self, namespace: str, *, id: WorkerId) -> bool:
+        """Whether a worker that is there was asked to leave."""
+        row = await self._connection.first("draining_worker", namespace=namespace, id=id)
+        return row is not None and bool(row[0])
+
+    async def stop(self, namespace: str, *, id: WorkerId, is_goodbye: bool = True) -> bool:
+        """Note that a worker has gone, by its own word or found dead. False: it is unknown, or had gone before."""
+        changed = await self._connection.run("stop_worker", namespace=namespace, id=id, is_goodbye=int(is_goodbye))
         return changed == 1
 
-    async def stop(self, namespace: str, *, id: WorkerId) -> bool:
-        """Note that a worker has gone. False: it is unknown, or had gone before."""
-        return await self._connection.run("stop_worker", namespace=namespace, id=id) == 1
+    async def expire(self, *, silent_for: Duration, limit: int) -> int:
+        """Note that workers of every namespace were silent for longer than that. Says how many."""
+        return await self._connection.run("expire_workers", silent_for=silent_for, limit=limit)
 
     async def live(self, namespace: str) -> list[Worker]:
         """Workers that have not stopped, the most recently seen first."""
         return [worker_from_row(row) for row in await self._connection.all("live_workers", namespace=namespace)]
 
+    async def stopped(self, namespace: str, *, since: Instant) -> list[Worker]:
+        """Workers that have stopped since then, the last to stop first."""
+        rows = await self._connection.all("stopped_workers", namespace=namespace, since=since)
+        return [worker_from_row(row) for row in rows]
+
+    async def find(self, namespace: str, *, id: WorkerId) -> Worker | None:
+        """One worker, also one that has stopped."""
+        row = await self._connection.first("find_worker", namespace=namespace, id=id)
+        return None if row is None else worker_from_row(row)
+
     async def probed(self, namespace: str, *, by: WorkerId, everyone: bool) -> list[Worker]:
-        """Workers with a lock that hold claims, or all with a lock; and the one that asks. None that has stopped."""
+        """Workers with a lock that hold claims, stopped or not, or all with a lock; and the one that asks, if it is
+        there."""
         rows = await self._connection.all("probed_workers", namespace=namespace, by=by, everyone=int(everyone))
         return [worker_from_row(row) for row in rows]
 
     async def everywhere(self) -> set[WorkerId]:
-        """Who has not stopped, in every namespace."""
+        """Who has not stopped, or holds a claim, in every namespace."""
         return {WorkerId(row[0]) for row in await self._connection.all("open_workers")}

@@ -13,10 +13,10 @@ select s.step_key, max(s.step_order) from steps s
 -- What is drawn from the id and the beginning of a run (random numbers, keys for the outside world, its first `now`)
 -- is drawn from those of the first run of the chain.
 insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, expires_at, retry_of,
-                  origin, begun_at)
+                  origin, begun_at, schedule, scheduled_at)
 select r.namespace, :id, r.name, r.version, r.queue, r.priority, 'pending', :at, :at,
        r.expires_at - coalesce(r.starts_at, r.created_at) + :at, r.id,
-       coalesce(r.origin, r.id), coalesce(r.begun_at, r.started_at)
+       coalesce(r.origin, r.id), coalesce(r.begun_at, r.started_at), r.schedule, r.scheduled_at
   from runs r
  where r.namespace = :namespace and r.id = :retry_of;
 

@@ -22,6 +22,7 @@ from windlass.testing.conformance.given import (
     NAMESPACE,
     OTHER_WORKER,
     SERVED,
+    THIRD_WORKER,
     VISIBLE_FOR,
     WORKER,
     causes,
@@ -168,25 +169,23 @@ class DeathConformance:
         assert [worker.id for worker in await live(store)] == [WORKER]
 
     async def test_a_worker_without_a_lock_is_never_taken_for_dead(self, store: Store, pair: Pair) -> None:
-        distant = WorkerId("wrk_distant")
-        await register(store, registering(distant, served=SERVED))
+        await register(store, registering(THIRD_WORKER, served=SERVED))
         await create(store, new_run())
-        (row,) = await claim(store, worker=distant)
+        (row,) = await claim(store, worker=THIRD_WORKER)
 
         assert await pair.probe(everyone=True) == ()
 
         assert await load(store) == row.run
 
     async def test_workers_of_one_process_do_not_take_each_other_for_dead(self, store: Store, pair: Pair) -> None:
-        sibling = WorkerId("wrk_sibling")
-        await pair.first.work.register_worker(registering(sibling, served=SERVED))
+        await pair.first.work.register_worker(registering(THIRD_WORKER, served=SERVED))
         await create(store, new_run())
-        (row,) = await claim(store, worker=sibling)
+        (row,) = await claim(store, worker=THIRD_WORKER)
 
         assert await pair.probe(everyone=True) == ()
 
         assert await load(store) == row.run
-        await pair.first.work.deregister_worker(NAMESPACE, sibling)
+        await pair.first.work.deregister_worker(NAMESPACE, THIRD_WORKER)
 
     async def test_a_worker_that_left_in_order_is_not_found_dead(self, pair: Pair) -> None:
         await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)
@@ -272,13 +271,12 @@ class DeathConformance:
         await create(store, new_run())
         await claim(second_store, worker=OTHER_WORKER)
         second_store.kill()
-        stranger = WorkerId("wrk_stranger")
-        await pair.first.work.register_worker(registering(stranger, namespace="other"))
+        await pair.first.work.register_worker(registering(THIRD_WORKER, namespace="other"))
 
-        assert await pair.probe(worker=stranger, namespace="other", everyone=True) == ()
+        assert await pair.probe(worker=THIRD_WORKER, namespace="other", everyone=True) == ()
 
         assert await pair.probe() == (OTHER_WORKER,)
-        await pair.first.work.deregister_worker("other", stranger)
+        await pair.first.work.deregister_worker("other", THIRD_WORKER)
 
     @pytest.mark.spec("invariants:I-12", "invariants:I-25")
     async def test_a_goodbye_gives_back_what_could_not_be_given_back_before(

@@ -26,7 +26,7 @@ from windlass.testing.clock import FakeClock
 T = TypeVar("T")
 
 NAMESPACE = "default"
-WORKER, OTHER_WORKER = WorkerId("wrk_1"), WorkerId("wrk_2")
+WORKER, OTHER_WORKER, THIRD_WORKER = (WorkerId(f"wrk_{number:026}") for number in (1, 2, 3))
 VISIBLE_FOR = Duration(5 * MINUTE)
 SERVED = (Served("billing", "invoice"),)
 FAILURE = Failure(kind=FailureKind.TRANSIENT, type="OSError", message="reset", data=b"\x00\xff")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.errors import NotFound
-from windlass.model.commands import Heartbeat, RegisterWorker
+from windlass.model.commands import Heartbeat, Heartbeaten, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.time import MINUTE, SECOND
 from windlass.model.worker import Served, Worker
@@ -50,7 +50,7 @@ async def register(store: Store, command: RegisterWorker) -> None:
     await store.run_tx("register", lambda tx: tx.workers.register(command))
 
 
-async def beat(store: Store, command: Heartbeat) -> bool:
+async def beat(store: Store, command: Heartbeat) -> Heartbeaten | None:
     return await store.run_tx("beat", lambda tx: tx.workers.heartbeat(command), single=True)
 
 

@@ -28,6 +28,7 @@ create table schedules (
     version      text    not null,
     queue        text    not null,
     input        blob    not null,
+    input_hash   blob    not null,
     timeout_for  integer,
     cron         text,
     every_for    integer,

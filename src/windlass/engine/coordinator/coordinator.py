@@ -1,0 +1,127 @@
+"""The background part of a server, or of an app that executes runs: one loop whose duties are a list.
+
+Any number of coordinators work side by side without a leader: what must happen once is unique in the database. Nothing
+here wakes sleepers, recovers runs or retries steps: a claim does that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from windlass.engine.coordinator import expire_workers, fire_schedules
+from windlass.engine.parts import Parts
+from windlass.errors import WindlassError
+from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
+from windlass.notify.local import schedules_topic
+from windlass.store.base import Tx
+
+LOGGER = logging.getLogger("windlass.coordinator")
+
+SHORTEST_PAUSE = MILLISECOND
+
+
+class CoordinatorSettings(Struct, frozen=True, kw_only=True):
+    interval_for: Duration = Duration(5 * SECOND)  # the longest between two looks
+    batch: int = 100  # the most that one pass of a duty takes
+    stale_for: Duration = Duration(30 * SECOND)  # a worker silent for longer counts as gone
+    keep_for: Duration | None = None  # ended runs are kept for ever unless this is set, or their workflow says so
+
+
+class Watcher(Protocol):
+    """Who counts what coordinators do, if anybody."""
+
+    def duty(self, name: str, *, seconds: float, count: int, failed: bool) -> None: ...
+
+
+class Done(Struct, frozen=True):
+    """What one pass of a duty has come to."""
+
+    count: int = 0
+    is_more: bool = False  # there is more to do at once
+
+
+class Duty(Struct, frozen=True):
+    name: str
+    tick: Callable[[], Awaitable[Done]]
+
+
+class Coordinator:
+    def __init__(self, parts: Parts, settings: CoordinatorSettings, *, watcher: Watcher | None = None) -> None:
+        self._parts, self._settings, self._watcher = parts, settings, watcher
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def duties(self) -> Sequence[Duty]:
+        return (
+            Duty("fire_schedules", self._fire_schedules),
+            Duty("expire_workers", self._expire_workers),
+        )
+
+    def start(self) -> None:
+        """Look after the database until `stop`."""
+        # In an empty context: it is no part of any run.
+        self._task = asyncio.get_running_loop().create_task(self._keep_going(), context=contextvars.Context())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def tick(self) -> bool:
+        """Do every duty once; one that fails is said so and does not keep the others. True: there is more to do."""
+        is_more = False
+        for duty in self.duties:
+            begun_at = self._parts.clock.monotonic()
+            done, has_failed = Done(), False
+            try:
+                done = await duty.tick()
+            except WindlassError as error:
+                has_failed = True
+                LOGGER.warning("%s: %s", duty.name, error)
+            except Exception:  # a bug of ours must not end the others
+                has_failed = True
+                LOGGER.exception("%s failed", duty.name)
+            is_more = is_more or done.is_more
+            if self._watcher is not None:
+                seconds = (self._parts.clock.monotonic() - begun_at) / SECOND
+                self._watcher.duty(duty.name, seconds=seconds, count=done.count, failed=has_failed)
+        return is_more
+
+    async def _keep_going(self) -> None:
+        with self._parts.hub.subscribe(schedules_topic()) as subscription:
+            while True:
+                subscription.clear()
+                if await self.tick():
+                    await asyncio.sleep(0)
+                    continue
+                await subscription.wait(self._parts.clock, await self._pause())
+
+    async def _pause(self) -> int:
+        """Until the next slot, or the interval, whichever is first."""
+
+        async def look(tx: Tx) -> tuple[Instant | None, Instant]:
+            return await tx.schedules.next(), await tx.now()
+
+        interval = self._settings.interval_for
+        try:
+            next_at, now = await self._parts.store.read("next_schedule", look)
+        except WindlassError:
+            return interval
+        return interval if next_at is None else max(SHORTEST_PAUSE, min(interval, next_at - now))
+
+    async def _fire_schedules(self) -> Done:
+        # On time is what a coordinator that looks as often as it should finds at its second look at the latest.
+        grace = Duration(2 * self._settings.interval_for)
+        looked = await fire_schedules.tick(self._parts, grace=grace, batch=self._settings.batch)
+        return Done(looked.fired, looked.is_more)
+
+    async def _expire_workers(self) -> Done:
+        count = await expire_workers.tick(self._parts, silent_for=self._settings.stale_for, batch=self._settings.batch)
+        return Done(count, count == self._settings.batch)

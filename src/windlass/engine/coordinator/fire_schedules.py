@@ -1,0 +1,174 @@
+"""Fire schedules: start a run for every slot that is due, and move on to the next.
+
+look ──► which are due?              one read, of every namespace
+     ──► which of their slots?       computed outside any transaction: that may take a while
+     ──► one transaction each        the schedule under its lock, unless it was changed or fired meanwhile;
+                                     its runs, its counts and its next time together
+
+One that cannot be computed is put aside with the reason, and the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from windlass.engine.parts import Parts
+from windlass.engine.schedule.trigger import count, open_runs
+from windlass.errors import Unavailable, WindlassError
+from windlass.model.run import RunId
+from windlass.model.schedule import Schedule
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.notify.local import queue_topic
+from windlass.rules import schedules as rules
+from windlass.rules.schedules import Admission, Due
+from windlass.store.base import Tx
+from windlass.store.queries.schedules import SlotRun
+
+LOGGER = logging.getLogger("windlass.coordinator")
+
+FIRED = "schedule"  # cause in the log
+
+
+class Looked(Struct, frozen=True, kw_only=True):
+    """What one pass has done."""
+
+    fired: int = 0
+    is_more: bool = False  # there is more to do at once
+
+
+class Fired(Struct, frozen=True, kw_only=True):
+    runs: tuple[SlotRun, ...] = ()
+    is_more: bool = False
+
+
+async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
+    """One pass over what is due; each schedule by itself."""
+
+    async def look(tx: Tx) -> tuple[list[Schedule], Instant]:
+        return await tx.schedules.due(limit=batch), await tx.now()
+
+    due, now = await parts.store.read("due_schedules", look)
+    fired, is_more = 0, len(due) == batch
+    for schedule in due:
+        try:
+            done = await _fire_one(parts, schedule, now=now, grace=grace)
+        except Unavailable:
+            raise  # as for all the others
+        except WindlassError as error:
+            LOGGER.warning("Schedule %r cannot be fired: %s", schedule.name, error)
+            continue
+        except Exception:  # whatever is wrong with one, the others go on
+            LOGGER.exception("Schedule %r cannot be fired", schedule.name)
+            continue
+        fired += len(done.runs)
+        is_more = is_more or done.is_more
+    return Looked(fired=fired, is_more=is_more and fired > 0)
+
+
+async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:
+    try:
+        due = rules.due(schedule, now=now, grace=grace)
+        rules.look_next(replace(schedule, last_slot=due.until))
+    except Exception as error:  # a zone that is gone, a row that was written by hand
+        await _put_aside(parts, schedule, error)
+        return Fired()
+    slots = [*((slot, True) for slot in due.missed), *((slot, False) for slot in due.on_time)]
+    ids = [RunId(parts.ids.run()) for _ in slots]  # outside: a second try must know what the first has written
+
+    async def fire(tx: Tx) -> Fired:
+        locked = await tx.schedules.lock(schedule.namespace, schedule.name, only_if_free=True)
+        if locked is None or not _is_as_seen(locked, schedule):
+            return Fired()  # somebody else is at it, or it was changed: the next look tells
+        runs, after = await _decide(tx, locked, due, slots, ids)
+        created = await tx.schedules.create_runs(runs) if runs else {}
+        is_saved = await tx.schedules.save(replace(after, fired=after.fired + len(created)), was=locked)
+        assert is_saved, "the row is locked here"
+        is_more = after.available_at is not None and after.available_at <= now
+        return Fired(runs=tuple(runs[ordinal] for ordinal in sorted(created)), is_more=is_more)
+
+    done = await parts.run_tx("fire_schedule", fire)
+    _tell(parts, schedule, due, done)
+    return done
+
+
+def _is_as_seen(locked: Schedule, seen: Schedule) -> bool:
+    return (locked.revision, locked.last_slot, locked.available_at) == (
+        seen.revision,
+        seen.last_slot,
+        seen.available_at,
+    )
+
+
+async def _decide(
+    tx: Tx, schedule: Schedule, due: Due, slots: Sequence[tuple[Instant, bool]], ids: Sequence[RunId]
+) -> tuple[list[SlotRun], Schedule]:
+    """The runs to create, and the schedule behind these slots."""
+    open = count(await open_runs(tx, schedule))
+    now = await tx.now()
+    runs: list[SlotRun] = []
+    skipped, until, is_blocked = 0, due.until, False
+    for (slot, is_missed), run_id in zip(slots, ids, strict=True):
+        admission = rules.admit(schedule, open, is_missed=is_missed)
+        if admission is Admission.BLOCK:
+            until, is_blocked = Instant(slot - 1), True
+            break
+        open = rules.after(open, admission)
+        if admission is Admission.SKIP:
+            skipped += 1
+        else:
+            runs.append(_run(schedule, slot, run_id, now=now, is_queued=admission is Admission.QUEUE))
+    after = replace(
+        schedule, last_slot=until, skipped=schedule.skipped + skipped, dropped=schedule.dropped + due.dropped
+    )
+    return runs, replace(after, available_at=None) if is_blocked else rules.look_next(after)
+
+
+def _run(schedule: Schedule, slot: Instant, run_id: RunId, *, now: Instant, is_queued: bool) -> SlotRun:
+    return SlotRun(
+        namespace=schedule.namespace,
+        id=run_id,
+        name=schedule.workflow,
+        version=schedule.version,
+        queue=schedule.queue,
+        input=schedule.input,
+        at=rules.start_at(schedule, slot, now=now),
+        timeout_for=schedule.timeout_for,
+        unmet=int(is_queued),
+        schedule=schedule.name,
+        slot=slot,
+        scheduled_at=slot,
+        cause=FIRED,
+    )
+
+
+async def _put_aside(parts: Parts, schedule: Schedule, error: Exception) -> None:
+    LOGGER.error("Schedule %r is put aside: %s. Correct it, or delete it.", schedule.name, error)
+
+    async def save(tx: Tx) -> None:
+        locked = await tx.schedules.lock(schedule.namespace, schedule.name)
+        if locked is not None and _is_as_seen(locked, schedule):
+            await tx.schedules.save(rules.unreadable(locked, str(error)), was=locked)
+
+    await parts.run_tx("put_schedule_aside", save)
+
+
+def _tell(parts: Parts, schedule: Schedule, due: Due, done: Fired) -> None:
+    if done.runs:
+        parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
+    if due.dropped and done.runs:
+        many = "at least " if due.dropped >= rules.MOST_COUNTED else ""
+        LOGGER.warning(
+            "Schedule %r was not looked at for a while: %s%d slots are dropped (catch_up=%r), %d fired.",
+            schedule.name,
+            many,
+            due.dropped,
+            schedule.catch_up.value,
+            len(done.runs),
+        )
+    elif done.runs:
+        late = (done.runs[0].at - (done.runs[0].slot or 0)) / SECOND
+        LOGGER.debug("Schedule %r fired %d, the first %.3f s late", schedule.name, len(done.runs), late)

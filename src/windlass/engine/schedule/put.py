@@ -1,0 +1,123 @@
+"""Say what a schedule is to be: created, replaced, or declared by the code of a program."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from windlass.engine.parts import Parts
+from windlass.engine.schedule.noting import noted
+from windlass.engine.schedule.release import Released, release_all, tell_of_release
+from windlass.errors import AlreadyExists
+from windlass.model.commands import Declare, PutSchedule
+from windlass.model.schedule import Overlap, Schedule, ScheduleStatus
+from windlass.model.time import SECOND, Instant
+from windlass.notify.local import schedules_topic
+from windlass.rules import schedules as rules
+from windlass.rules.schedule_limits import check_schedule
+from windlass.store.base import Tx
+
+
+async def put_schedule(parts: Parts, command: PutSchedule) -> None:
+    check_schedule(command)
+
+    async def put(tx: Tx) -> Released:
+        was = await tx.schedules.lock(command.namespace, command.name)
+        given = new_schedule(command, now=await tx.now())
+        if was is not None and not rules.is_same(was, given) and not command.may_replace:
+            raise _taken(was)
+        if was is not None and was.declared_in is not None:
+            raise _taken(was)
+        return await enter(tx, was, given)
+
+    released = await parts.run_tx("put_schedule", put)
+    tell_of_release(parts, released)
+    parts.hub.publish(schedules_topic())
+
+
+async def declare(parts: Parts, command: Declare) -> None:
+    """One transaction: what the program says now, and what it says no more."""
+    for schedule in command.schedules:
+        check_schedule(schedule)
+
+    async def enter_all(tx: Tx) -> list[Released]:
+        now, said, released = await tx.now(), {item.name: item for item in command.schedules}, []
+        known = {item.name for item in await tx.schedules.of_program(command.namespace, command.program)}
+        for name in sorted(said.keys() | known):
+            was = await tx.schedules.lock(command.namespace, name)
+            if name in said:
+                if was is not None and was.declared_in is None:
+                    raise _taken(was)
+                given = replace(new_schedule(said[name], now=now), declared_in=command.program)
+                released.append(await enter(tx, was, given))
+            elif was is not None and was.declared_in == command.program and was.is_declared:
+                await _take_back(tx, was)
+        return released
+
+    for released in await parts.run_tx("declare", enter_all):
+        tell_of_release(parts, released)
+    if command.schedules:
+        parts.hub.publish(schedules_topic())
+
+
+async def enter(tx: Tx, was: Schedule | None, given: Schedule) -> Released:
+    """Write a definition, unless it is the one we have."""
+    if was is None:
+        if await tx.schedules.insert(given):
+            await tx.log.append([noted(given, was=None, cause="create")])
+            return Released()
+        # Created by somebody else since it was looked for.
+        was = await tx.schedules.lock(given.namespace, given.name)
+        assert was is not None
+    if rules.is_same(was, given):
+        return Released()
+    now = await tx.now()
+    changed = rules.redefined(was, given, now=now)
+    await tx.schedules.save(changed, was=was)
+    await tx.log.append([noted(changed, was=was, cause="change")])
+    if changed.overlap is Overlap.ALLOW and was.overlap is not Overlap.ALLOW:
+        return await release_all(tx, changed, now=now)
+    return Released()
+
+
+async def _take_back(tx: Tx, was: Schedule) -> None:
+    gone = rules.undeclared(was)
+    await tx.schedules.save(gone, was=was)
+    await tx.log.append([noted(gone, was=was, cause="undeclared")])
+
+
+def new_schedule(command: PutSchedule, *, now: Instant) -> Schedule:
+    return rules.activated(
+        Schedule(
+            namespace=command.namespace,
+            name=command.name,
+            workflow=command.workflow,
+            version=command.version,
+            queue=command.queue,
+            input=command.input,
+            input_hash=command.input_hash,
+            timeout_for=command.timeout_for,
+            timing=command.timing,
+            anchor=Instant(now - now % SECOND),
+            catch_up=command.catch_up,
+            max_catch_up=command.max_catch_up,
+            overlap=command.overlap,
+            jitter=command.jitter,
+            status=ScheduleStatus.ACTIVE,
+            declared_in=None,
+            is_declared=True,
+            revision=1,
+            last_slot=now,
+            available_at=None,
+            created_at=now,
+            changed_at=now,
+        ),
+        last_slot=now,
+    )
+
+
+def _taken(was: Schedule) -> AlreadyExists:
+    if was.declared_in is not None:
+        text = f"Schedule {was.name!r} is declared in {was.declared_in!r}. Change it there, or use another name."
+    else:
+        text = f"Schedule {was.name!r} exists with another definition. Use another name, or replace it."
+    return AlreadyExists(text, reason="already_exists", owner=was.name)

@@ -1,0 +1,76 @@
+"""Start a run of a schedule now, because somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.engine.parts import Parts
+from windlass.engine.schedule.steer import lock_existing
+from windlass.errors import WrongState
+from windlass.model.commands import Started, TriggerSchedule
+from windlass.model.run import Deed, RunId
+from windlass.model.schedule import Overlap, Schedule
+from windlass.notify.local import queue_topic
+from windlass.rules import schedules as rules
+from windlass.store.base import Tx
+from windlass.store.queries.schedules import OpenRun, SlotRun
+from windlass.store.rows import deed_to_bytes
+
+TRIGGERED = "trigger"  # cause in the log
+
+
+async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
+    run_id = RunId(parts.ids.run())  # outside: a second try must know what the first has written
+
+    async def trigger(tx: Tx) -> Schedule:
+        schedule = await lock_existing(tx, command.namespace, command.name)
+        if await tx.runs.load(command.namespace, id=run_id) is not None:
+            return schedule
+        open = await open_runs(tx, schedule)
+        admission = rules.admit(schedule, count(open), is_missed=False)
+        if admission not in (rules.Admission.FIRE, rules.Admission.QUEUE):
+            raise WrongState("Schedule", schedule.name, f"still busy with {open[-1].id}", wanted=_wanted(schedule))
+        now = await tx.now()
+        await tx.schedules.create_runs(
+            [
+                SlotRun(
+                    namespace=schedule.namespace,
+                    id=run_id,
+                    name=schedule.workflow,
+                    version=schedule.version,
+                    queue=schedule.queue,
+                    input=schedule.input,
+                    at=now,
+                    timeout_for=schedule.timeout_for,
+                    unmet=int(admission is rules.Admission.QUEUE),
+                    schedule=schedule.name,
+                    slot=None,
+                    scheduled_at=now,
+                    cause=TRIGGERED,
+                    data=deed_to_bytes(Deed(by=command.by)),
+                )
+            ]
+        )
+        return schedule
+
+    schedule = await parts.run_tx("trigger_schedule", trigger)
+    parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
+    return Started(run_id=run_id, is_repeat=False)
+
+
+async def open_runs(tx: Tx, schedule: Schedule) -> Sequence[OpenRun]:
+    """Its runs that are not over, if they matter."""
+    if schedule.overlap is Overlap.ALLOW:
+        return ()
+    return await tx.schedules.open_runs(schedule.namespace, schedule.name)
+
+
+def count(open: Sequence[OpenRun]) -> rules.Open:
+    queued = sum(run.is_queued for run in open)
+    return rules.Open(admitted=len(open) - queued, queued=queued)
+
+
+def _wanted(schedule: Schedule) -> str:
+    if schedule.overlap is Overlap.QUEUE:
+        return "one with room in its queue: one run may wait for another, and one does"
+    return "one whose last run is over: it does not overlap (overlap='skip')"

@@ -1,0 +1,208 @@
+"""Which slots of a schedule are fired, which are let go, and when to look again.
+
+    last_slot                  now - grace              now
+───────┼──── missed ────────────────┼──── on time ───────┼──── next
+       the catch-up policy decides    fired               available_at
+
+A slot is on time if somebody looks within the grace. What was missed longer ago is up to the catch-up policy. What is
+to be fired may still meet a run that is not over: then the overlap policy decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from zlib import crc32
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from windlass.errors import WrongState
+from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus
+from windlass.model.time import Duration, Instant
+from windlass.rules.slots import count_slots, latest_slots, next_slot
+
+MOST_AT_ONCE = 200  # slots decided in one transaction; the rest follows in the next one
+MOST_COUNTED = 1_000  # of slots that are let go: beyond that nobody counts
+
+
+class Due(Struct, frozen=True, kw_only=True):
+    """Slots to be fired, in their order."""
+
+    missed: tuple[Instant, ...] = ()
+    on_time: tuple[Instant, ...] = ()
+    dropped: int = 0  # missed, and not caught up with
+    until: Instant  # everything up to here is decided
+
+
+class Admission(StrEnum):
+    """What becomes of one slot."""
+
+    FIRE = "fire"
+    QUEUE = "queue"  # its run is created, and waits for the one before it
+    SKIP = "skip"
+    BLOCK = "block"  # neither now nor never: the schedule waits until one of its runs has ended
+
+
+class Open(Struct, frozen=True, kw_only=True):
+    """How many runs of a schedule are not over."""
+
+    admitted: int = 0
+    queued: int = 0
+
+
+def due(schedule: Schedule, *, now: Instant, grace: Duration) -> Due:
+    """What to do about everything up to now. Costs as much as what is fired, however much was missed."""
+    timing, anchor, last = schedule.timing, schedule.anchor, schedule.last_slot
+    late_until = Instant(max(last, now - grace))
+    on_time = latest_slots(timing, anchor, after=late_until, until=now, limit=MOST_AT_ONCE)
+    wanted = _wanted(schedule, has_on_time=bool(on_time))
+    missed = latest_slots(timing, anchor, after=last, until=late_until, limit=wanted) if late_until > last else []
+    first = Instant((missed or on_time)[0] - 1) if missed or on_time else late_until
+    dropped = count_slots(timing, anchor, after=last, until=first, most=MOST_COUNTED) if first > last else 0
+    if len(missed) > MOST_AT_ONCE:
+        missed, on_time = missed[:MOST_AT_ONCE], []
+    until = (on_time or missed or [max(last, now)])[-1]
+    return Due(missed=tuple(missed), on_time=tuple(on_time), dropped=dropped, until=until)
+
+
+def _wanted(schedule: Schedule, *, has_on_time: bool) -> int:
+    """How many missed slots are still fired."""
+    if schedule.catch_up is CatchUp.ALL:
+        return schedule.max_catch_up
+    return int(schedule.catch_up is CatchUp.LATEST and not has_on_time)
+
+
+def admit(schedule: Schedule, open: Open, *, is_missed: bool) -> Admission:
+    """Decide on one slot, knowing which runs of the schedule are not over."""
+    if schedule.overlap is Overlap.ALLOW or open == Open():
+        return Admission.FIRE
+    # Whoever wants all missed slots to be fired and none to overlap wants them one after the other.
+    is_owed = is_missed and schedule.catch_up is CatchUp.ALL
+    if schedule.overlap is Overlap.SKIP and not is_owed:
+        return Admission.SKIP
+    return Admission.BLOCK if open.queued else Admission.QUEUE
+
+
+def after(open: Open, admission: Admission) -> Open:
+    """The same count with the run of this slot in it."""
+    if admission is Admission.FIRE:
+        return Open(admitted=open.admitted + 1, queued=open.queued)
+    return Open(admitted=open.admitted, queued=open.queued + (admission is Admission.QUEUE))
+
+
+def start_at(schedule: Schedule, slot: Instant, *, now: Instant) -> Instant:
+    """When the run of a slot is due: spread by a hash of the slot, the same for whoever fires it, and never past."""
+    offset = 0
+    if schedule.jitter:
+        spread = crc32(f"{schedule.namespace}\0{schedule.name}\0{slot}".encode()) / 2**32
+        offset = int(schedule.jitter * spread)
+    return Instant(max(now, slot + offset))
+
+
+def look_next(schedule: Schedule) -> Schedule:
+    """The same schedule, due at its next slot."""
+    following = next_slot(schedule.timing, schedule.anchor, after=schedule.last_slot)
+    if following is None:
+        return unreadable(schedule, "it has no further time")
+    return replace(schedule, available_at=following)
+
+
+def unreadable(schedule: Schedule, error: str) -> Schedule:
+    """Out of the way until somebody puts it right."""
+    return replace(schedule, available_at=None, error=error[:500])
+
+
+def is_blocked(schedule: Schedule) -> bool:
+    """Does it wait for one of its own runs to end?"""
+    return schedule.status is ScheduleStatus.ACTIVE and schedule.available_at is None and schedule.error is None
+
+
+def pause(schedule: Schedule, *, now: Instant, by: str | None, note: str | None) -> Schedule:
+    """Fire nothing until it is resumed. One that is paused stays as it is, unless nobody had asked for that."""
+    if schedule.paused_at is not None:
+        return schedule
+    return replace(schedule, status=ScheduleStatus.PAUSED, available_at=None, paused_by=by, note=note, paused_at=now)
+
+
+def resume(schedule: Schedule, *, now: Instant, backfill: bool) -> Schedule:
+    """Go on with the next slot; with `backfill`, what passed meanwhile was missed, and the catch-up policy decides."""
+    if not schedule.is_declared:
+        raise WrongState(
+            "Schedule",
+            schedule.name,
+            f"no longer declared in {schedule.declared_in}",
+            wanted="one that is; declare it again, or delete it",
+        )
+    if schedule.status is ScheduleStatus.ACTIVE and schedule.error is None:
+        return schedule
+    return activated(schedule, last_slot=schedule.last_slot if backfill else now)
+
+
+def activated(schedule: Schedule, *, last_slot: Instant) -> Schedule:
+    return look_next(
+        replace(
+            schedule,
+            status=ScheduleStatus.ACTIVE,
+            last_slot=last_slot,
+            error=None,
+            paused_by=None,
+            note=None,
+            paused_at=None,
+        )
+    )
+
+
+def undeclared(schedule: Schedule) -> Schedule:
+    """Its program has started without it."""
+    return replace(schedule, status=ScheduleStatus.PAUSED, is_declared=False, available_at=None)
+
+
+def redefined(was: Schedule, given: Schedule, *, now: Instant) -> Schedule:
+    """The definition given, standing where the old one stood.
+
+    With other times nothing of the old ones is fired any more, and what passed is over. A person's pause stays.
+    """
+    kept = replace(
+        given,
+        anchor=was.anchor if was.timing == given.timing else given.anchor,
+        revision=was.revision + 1,
+        fired=was.fired,
+        skipped=was.skipped,
+        dropped=was.dropped,
+        created_at=was.created_at,
+        changed_at=now,
+        last_slot=was.last_slot if was.timing == given.timing else now,
+    )
+    if was.paused_at is not None:
+        return replace(
+            kept,
+            status=ScheduleStatus.PAUSED,
+            available_at=None,
+            paused_by=was.paused_by,
+            note=was.note,
+            paused_at=was.paused_at,
+        )
+    # Not declared for a while is paused for a while: what passed meanwhile is over.
+    return activated(kept, last_slot=kept.last_slot if was.is_declared else now)
+
+
+def is_same(was: Schedule, given: Schedule) -> bool:
+    """Is this the definition we have? Then its times go on as they are."""
+    return _definition(was) == _definition(given) and was.is_declared == given.is_declared
+
+
+def _definition(schedule: Schedule) -> Sequence[object]:
+    return (
+        schedule.workflow,
+        schedule.version,
+        schedule.queue,
+        schedule.input_hash,
+        schedule.timeout_for,
+        schedule.timing,
+        schedule.catch_up,
+        schedule.max_catch_up,
+        schedule.overlap,
+        schedule.jitter,
+        schedule.declared_in,
+    )

@@ -1,0 +1,135 @@
+"""Is anyone told, and whom? What is not switched on is not even imported."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from windlass.errors import InvalidInput
+from windlass.telemetry.guarded import GuardedObserver
+from windlass.telemetry.observer import Observer
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+COUNT_ONLY = 0  # as a port: the program has a /metrics of its own
+
+
+class Telemetry:
+    """What an app was told to tell about itself."""
+
+    def __init__(self, *, metrics_port: int | None, metrics_host: str, traces: bool) -> None:
+        self._port, self._host, self._has_traces = metrics_port, metrics_host, traces
+        self._observer: Observer | None = None
+
+    def observer(self) -> Observer | None:
+        """Whom to tell, or None. Raises InvalidInput if what is switched on is not installed."""
+        if self._observer is None and (self._port is not None or self._has_traces):
+            observers: list[Observer] = []
+            if self._port is not None:
+                observers.append(_make_metrics())
+            if self._has_traces:
+                observers.append(_make_traces())
+            self._observer = GuardedObserver(observers)
+        return self._observer
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Answer on the port, if there is one, while the block lasts. Raises InvalidInput if it cannot be had."""
+        if self._port is None or self._port == COUNT_ONLY:
+            yield
+            return
+        host, port = self._host, self._port
+        _share(host, port)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(_leave, host, port)
+
+
+class Served:
+    """Metrics on a port. Other apps of the process that name the same port share it."""
+
+    def __init__(self, server: Any, thread: threading.Thread) -> None:
+        self._server, self._thread = server, thread
+        self.users = 1
+
+    @property
+    def port(self) -> int:
+        port: int = self._server.server_port
+        return port
+
+    def close(self) -> None:
+        """Blocks for half a second at most, so not on a loop."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def serve_metrics(host: str, port: int, *, registry: CollectorRegistry | None = None) -> Served:
+    """Answer `GET /metrics` in a thread. Port 0 takes any that is free. Raises InvalidInput."""
+    try:
+        from prometheus_client import REGISTRY, start_http_server
+    except ImportError:
+        raise _not_installed("Metrics", "metrics.port", "prometheus-client", "metrics") from None
+    try:
+        server, thread = start_http_server(port, addr=host, registry=REGISTRY if registry is None else registry)
+    except OSError as error:
+        is_taken = error.errno == errno.EADDRINUSE
+        problem = "is in use by another program" if is_taken else f"cannot be had: {error.strerror or error}"
+        raise InvalidInput(
+            f"Port {port} of {host} for metrics {problem}. Set metrics.port (WINDLASS_METRICS_PORT) to another one.",
+            reason="invalid_config",
+            path="metrics.port",
+        ) from None
+    return Served(server, thread)
+
+
+_LOCK = threading.Lock()
+_SERVED: dict[tuple[str, int], Served] = {}
+
+
+def _share(host: str, port: int) -> None:
+    with _LOCK:
+        served = _SERVED.get((host, port))
+        if served is None:
+            _SERVED[host, port] = serve_metrics(host, port)
+        else:
+            served.users += 1
+
+
+def _leave(host: str, port: int) -> None:
+    with _LOCK:
+        served = _SERVED[host, port]
+        served.users -= 1
+        if not served.users:
+            del _SERVED[host, port]
+            served.close()
+
+
+def _make_metrics() -> Observer:
+    try:
+        from windlass.telemetry.metrics import Metrics
+    except ImportError:
+        raise _not_installed("Metrics", "metrics.port", "prometheus-client", "metrics") from None
+    return Metrics()
+
+
+def _make_traces() -> Observer:
+    try:
+        from windlass.telemetry.traces import Traces
+    except ImportError:
+        raise _not_installed("Traces", "telemetry.traces", "opentelemetry-api", "telemetry") from None
+    return Traces()
+
+
+def _not_installed(what: str, setting: str, package: str, extra: str) -> InvalidInput:
+    return InvalidInput(
+        f"{what} are switched on ({setting}), and {package} is not installed: pip install 'windlass[{extra}]'.",
+        reason="invalid_config",
+        path=setting,
+    )

@@ -23,7 +23,7 @@ LANES = (
     Served("mail", "order"),
     Served("default", "order", "2"),
 )
-WORKERS = ("wrk_1", "wrk_2", "wrk_3")
+WORKERS = tuple(f"wrk_{number:026}" for number in (1, 2, 3))
 STEPS, SLEEPS = ("pack", "ship"), ("nap", "rest")
 EVENTS = ("paid", "mail")
 VISIBLE_FOR, LONGER = Duration(30 * SECOND), Duration(2 * MINUTE)

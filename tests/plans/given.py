@@ -323,9 +323,14 @@ HOT = {
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
     "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS, OPEN),
     "probed_workers: those who hold something": hot(
-        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=False), OPEN, HOLDER
+        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=False), OPEN, HOLDER, WORKERS
     ),
-    "probed_workers: everyone": hot(lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=True), OPEN, HOLDER),
+    "probed_workers: everyone": hot(
+        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=True), OPEN, HOLDER, WORKERS
+    ),
+    "draining_worker": hot(lambda tx: tx.workers.should_drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
+    "drain_worker": hot(lambda tx: tx.workers.drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
+    "find_worker": hot(lambda tx: tx.workers.find(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
     "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS, OPEN),
 }
@@ -337,8 +342,10 @@ COLD = {
     "lock_gates": "reads no row",
     "set_gate": "writes one row by its primary key, for a person",
     "load_gate": "reads one row by its primary key, for a person",
-    "open_workers": "reads a number for each worker that has not stopped, asked for by a worker that has just come",
+    "open_workers": "reads an id for each open worker and each claim, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
+    "stopped_workers": "reads a row for each worker that stopped within a day, asked for by people",
+    "expire_workers": "reads a row for each worker that has not stopped, every few seconds",
     "count_due_runs": "reads what is not over, for people; test_queues shows that it reads nothing else",
     "count_parked_runs": "the same",
     "count_ended_runs": "reads the end of the log, for people; test_queues shows where it stops",

@@ -64,10 +64,10 @@ PRIMARY_KEYS = {
 SEARCH = re.compile(
     r"SEARCH (\w+) (?:EXISTS )?USING (?:(?:COVERING )?INDEX (\w+)|PRIMARY KEY) \((.+)\)(?: LEFT-JOIN)?$"
 )
-# What may be read from one end to the other: the lanes, which are few, and lists that the caller gave. A rowid was
-# found in the claim index.
+# What may be read from one end to the other: the lanes and those who hold something, who are few, and lists that the
+# caller gave. A rowid was found in the claim index.
 SHORT = re.compile(
-    r"SCAN CONSTANT ROW$|SCAN [ls]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$"
+    r"SCAN CONSTANT ROW$|SCAN [lsha]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$"
     r"|SEARCH r USING INTEGER PRIMARY KEY \(rowid=\?\)$"
 )
 LANE = "namespace=? AND queue=? AND name=? AND version=?"

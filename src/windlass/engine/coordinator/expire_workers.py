@@ -1,8 +1,8 @@
-"""Mark workers offline that have been silent for too long. Their claims expire by themselves, and their locks still tell.
+"""Mark workers offline that have been silent for too long. Their claims expire by themselves; their locks still tell.
 
 Silence proves nothing: a worker that is stuck or cut off may come back, finds itself unknown at its next heartbeat, and
-registers anew. So no run is touched here. What it holds goes to others when its claim ends, or at once if its lock shows
-that it is dead: see engine/death.py, which looks at offline workers too for as long as they hold something.
+registers anew. So no run is touched here. What it holds goes to others when its claim ends, or at once if its lock
+shows that it is dead: engine/death.py looks at offline workers too, for as long as they hold something.
 """
 
 from __future__ import annotations

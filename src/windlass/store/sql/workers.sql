@@ -73,9 +73,7 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
 -- silent; or everyone whose death could be seen; and the one that asks, if it has not stopped. Holders are found by
 -- hopping from one to the next along the index of claims, so neither claims nor stopped workers are read one by one.
 with recursive holders (id) as (
-    select (select r.worker from runs r
-             where r.namespace = :namespace and r.worker is not null
-             order by r.worker limit 1)
+    select ''
     union all
     select (select r.worker from runs r
              where r.namespace = :namespace and r.worker > h.id
@@ -83,7 +81,7 @@ with recursive holders (id) as (
       from holders h
      where h.id is not null
 ), asked (id) as (
-    select h.id from holders h where h.id is not null
+    select h.id from holders h
     union
     select w.id from workers w
      where w.namespace = :namespace and w.stopped_at is null and (w.id = :by or :everyone = 1)
@@ -91,7 +89,7 @@ with recursive holders (id) as (
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
        w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
   from asked a
-  join workers w on w.namespace = :namespace and w.id = a.id
+ cross join workers w on w.namespace = :namespace and w.id = a.id
  where case when w.id = :by then w.stopped_at is null else w.lock_kind is not null end
  order by w.seen_at, w.id;
 

@@ -1,0 +1,23 @@
+-- name: probed_workers
+-- Differs: one probe for each worker asked about, behind a fence; planned on an empty database, a join reads the whole
+-- namespace.
+with recursive holders (id) as (
+    select cast('' as text) collate "C"
+    union all
+    select (select r.worker from runs r
+             where r.namespace = :namespace and r.worker > h.id
+             order by r.worker limit 1)
+      from holders h
+     where h.id is not null
+), asked (id) as (
+    select h.id from holders h
+    union
+    select w.id from workers w
+     where w.namespace = :namespace and w.stopped_at is null and (w.id = :by or :everyone = 1)
+)
+select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
+  from asked a
+ cross join lateral (select * from workers where namespace = :namespace and id = a.id offset 0) as w
+ where case when w.id = :by then w.stopped_at is null else w.lock_kind is not null end
+ order by w.seen_at, w.id;

@@ -226,7 +226,7 @@ class App(Declarations, Asks):
         """Enter what the code says by now: its schedules, and how long runs are kept."""
         schedules = self._registry.schedule_commands(namespace=self._namespace, codec=self._codec)
         await opened.schedules.declare(
-            Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept={})
+            Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept=self._registry.kept())
         )
 
     async def _open_engine(self) -> Opened:

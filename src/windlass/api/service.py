@@ -143,6 +143,17 @@ class Control(Protocol):
         """
         ...
 
+    async def move_cursor(self, namespace: str, name: str, seq: int) -> int:
+        """Say that a reader of this name has read the log up to `seq`: nothing behind that is removed from it.
+
+        A cursor never goes back; answers with where it stands.
+        """
+        ...
+
+    async def drop_cursor(self, namespace: str, name: str) -> bool:
+        """Forget a reader of the log, so that nothing is kept for it any more. False: it is not known."""
+        ...
+
 
 class Schedules(Protocol):
     """For those who say when runs are started. A call repeated after a lost answer has the effect of one."""

@@ -43,6 +43,7 @@ class Declarations:
         retry: Retry | None = None,
         timeout: DurationLike | None = None,
         visibility: DurationLike | None = None,
+        keep: DurationLike | None = None,
     ) -> Callable[[WorkflowFunction], WorkflowFunction]: ...
 
     def workflow(
@@ -55,14 +56,16 @@ class Declarations:
         retry: Retry | None = None,
         timeout: DurationLike | None = None,
         visibility: DurationLike | None = None,
+        keep: DurationLike | None = None,
     ) -> Any:
         """Declare an `async def` whose first parameter is `ctx`. Returns the function unchanged.
 
         Example: `@app.workflow`, or `@app.workflow(name="order", queue="shop")`. With `version=` its runs are executed
-        by this version only, and other versions may be declared beside it under the same name.
+        by this version only, and other versions may be declared beside it under the same name. With `keep="30d"` its
+        runs are removed that long after they ended, whatever the settings say.
         """
         options: dict[str, Any] = {"name": name, "version": version, "queue": queue, "retry": retry}
-        options |= {"timeout": timeout, "visibility": visibility}
+        options |= {"timeout": timeout, "visibility": visibility, "keep": keep}
         return _decorate(self._registry.declare_workflow, function, options)
 
     @overload

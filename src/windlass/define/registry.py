@@ -26,8 +26,9 @@ from windlass.define.workflow import StepDefinition, WorkflowDefinition, check_r
 from windlass.errors import AlreadyExists, InvalidInput, NotFound
 from windlass.model.commands import PutSchedule
 from windlass.model.duration import to_duration
+from windlass.model.time import Duration
 from windlass.model.worker import Served
-from windlass.rules.limits import check_name, check_queue, check_visibility
+from windlass.rules.limits import check_keep, check_name, check_queue, check_visibility
 
 Identity = tuple[str, str]  # module and qualified name: the same after a notebook cell runs again
 Key = tuple[str, str]  # name and version of a workflow
@@ -60,6 +61,7 @@ class Registry:
         retry: Retry | None = None,
         timeout: DurationLike | None = None,
         visibility: DurationLike | None = None,
+        keep: DurationLike | None = None,
         local: Mapping[str, Any] | None = None,
     ) -> WorkflowDefinition:
         """Declare or replace; another version stands beside it. `local` helps to read annotations that name types of an
@@ -78,6 +80,7 @@ class Registry:
             retry=check_retry_option(retry, what=f"retry of workflow {name!r}"),
             visibility_for=None if visibility is None else check_visibility(to_duration(visibility, what="visibility")),
             timeout_for=None if timeout is None else to_duration(timeout, what="timeout", allow_zero=False),
+            keep_for=None if keep is None else check_keep(to_duration(keep, what="keep")),
             function=plain,
             argument_names=parameters.names,
             argument_types=parameters.types,
@@ -247,6 +250,14 @@ class Registry:
             )
             for function, item in self._schedules.values()
         )
+
+    def kept(self) -> dict[str, Duration | None]:
+        """How long ended runs are kept by name of the workflow: of several versions, the longest that one says."""
+        said: dict[str, Duration | None] = {}
+        for item in self._workflows.values():
+            limits = [limit for limit in (said.get(item.name), item.keep_for) if limit is not None]
+            said[item.name] = max(limits, default=None)
+        return said
 
     def describe_step(self, function: Callable[..., Any], name: str | None = None) -> StepDefinition:
         """What is known about any callable used as a step: declared or not, function, builtin, partial, method, object.

@@ -22,6 +22,7 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     retry: Retry | None  # for its steps, unless they say otherwise
     visibility_for: Duration | None
     timeout_for: Duration | None  # of its runs, unless a start says otherwise
+    keep_for: Duration | None  # how long its ended runs are kept; none: as long as all the others
     function: Callable[..., Any]
     argument_names: tuple[str, ...]  # without ctx
     argument_types: tuple[Any, ...]

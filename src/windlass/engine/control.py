@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.engine import approve, cancel, drain, gates, pause, resume, retry, send
+from windlass.engine import approve, cancel, cursors, drain, gates, pause, resume, retry, send
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
@@ -62,3 +62,9 @@ class EngineControl:
 
     async def drain_worker(self, namespace: str, id: WorkerId, by: str | None = None) -> Worker:
         return await drain.drain_worker(self._parts, namespace, id, by=by)
+
+    async def move_cursor(self, namespace: str, name: str, seq: int) -> int:
+        return await cursors.move_cursor(self._parts, namespace, name, seq)
+
+    async def drop_cursor(self, namespace: str, name: str) -> bool:
+        return await cursors.drop_cursor(self._parts, namespace, name)

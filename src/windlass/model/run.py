@@ -91,6 +91,7 @@ TAKEN = GONE | {RECOVERED}
 CANCELLED_BY, PAUSED_BY, RESUMED_BY, RETRIED_BY = "cancel", "pause", "resume", "retry"
 APPROVED_BY, REJECTED_BY = "approve", "reject"
 MISMATCH = "mismatch"  # paused because the code changed under the run
+EXPIRED = "expire"  # ended because its time was over, and nobody held it
 
 
 class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -179,6 +179,15 @@ def check_visibility(visibility_for: Duration, *, what: str = "visibility") -> D
     return visibility_for
 
 
+def check_keep(keep_for: Duration, *, what: str = "keep") -> Duration:
+    """How long runs that are over are kept: 1 s to 10 years."""
+    if not _is_integer(keep_for) or not SECOND <= keep_for <= MAX_DURATION:
+        text = "from 1 s to 10 years is accepted; without it runs are kept as the settings say"
+        found = describe(keep_for) if _is_integer(keep_for) else None
+        raise _refuse(keep_for, what, text, reason="invalid_duration", found=found)
+    return keep_for
+
+
 def check_retry(max_attempts: int, *, initial_for: Duration, factor: float, max_for: Duration) -> None:
     reason = "invalid_retry_policy"
     _check_integer(max_attempts, what="max_attempts", low=1, high=MAX_ATTEMPTS, reason=reason)

@@ -8,8 +8,8 @@
    │          └──wake── waiting ◄─┴──park (event, approval, child)
    └─dispatch─► running
 
-From every state that is not the end: cancel ─► cancelled. From every one that nobody executes: pause ─► paused; a run
-that is executed is marked as held, and paused when it is given back.
+From every state that is not the end: cancel ─► cancelled. From every one that nobody executes: pause ─► paused, and
+expire ─► failed; a run that is executed is marked as held, and paused when it is given back.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
         (RunStatus.RUNNING, RunStatus.PAUSED),
         (RunStatus.RUNNING, RunStatus.COMPLETED),
         (RunStatus.RUNNING, RunStatus.FAILED),
+        *((parked, RunStatus.FAILED) for parked in PARKED),  # its time was over, and nobody came for it
+        (RunStatus.PAUSED, RunStatus.FAILED),
         *((RunStatus.PAUSED, parked) for parked in PARKED),
         *((status, RunStatus.CANCELLED) for status in OPEN),
     }
@@ -151,6 +153,19 @@ def cancel(run: Run, *, now: Instant) -> Run:
 def is_expired(run: Run, *, now: Instant) -> bool:
     """Has its time-out passed? Then whoever claims it ends it without entering it."""
     return run.expires_at is not None and run.expires_at <= now
+
+
+def is_abandoned(run: Run, *, now: Instant) -> bool:
+    """Has its time-out passed, and does nobody hold it who would end it? One that is queued has not begun."""
+    is_free = run.status is not RunStatus.RUNNING or (run.available_at is not None and run.available_at <= now)
+    return run.status in OPEN and is_free and is_expired(run, now=now) and not is_queued(run)
+
+
+def expire(run: Run, *, now: Instant) -> Run:
+    """End a run that nobody comes for. Its token stays, as when it is cancelled."""
+    if not is_abandoned(run, now=now):
+        raise WrongState("Run", run.id, run.status, wanted="one whose time is over and that nobody holds")
+    return replace(_unclaimed(run, RunStatus.FAILED, None), finished_at=now)
 
 
 def expired() -> Failure:

@@ -20,15 +20,19 @@ from windlass.model.run import WorkerId
 from windlass.model.time import Instant
 from windlass.model.worker import LockKind
 from windlass.store.queries.children import ChildQueries
+from windlass.store.queries.cursors import CursorQueries
+from windlass.store.queries.expiry import ExpiryQueries
 from windlass.store.queries.gates import GateQueries
 from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
+from windlass.store.queries.prune import PruneQueries
 from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
 from windlass.store.queries.schedules import ScheduleQueries
 from windlass.store.queries.steps import StepQueries
 from windlass.store.queries.workers import WorkerQueries
+from windlass.store.queries.workflows import WorkflowQueries
 
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -73,6 +77,10 @@ class Tx:
         self.children = ChildQueries(connection)
         self.retries = RetryQueries(connection)
         self.schedules = ScheduleQueries(connection)
+        self.workflows = WorkflowQueries(connection)
+        self.cursors = CursorQueries(connection)
+        self.expiry = ExpiryQueries(connection)
+        self.prune = PruneQueries(connection)
 
     async def now(self) -> Instant:
         return await self.connection.now()

@@ -1,0 +1,94 @@
+"""End runs whose time is over and whom nobody comes for: whoever claims such a run ends it, and here nobody does.
+
+It may be paused, or wait behind a closed gate, or be of a workflow that no worker serves. Whoever holds a run ends it
+itself, so this leaves a moment for that. The children of such a run go on, as when its worker ends it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from windlass.engine.again import until_answered
+from windlass.engine.cancel import Ended, tell_of_end
+from windlass.engine.family import wake_parents
+from windlass.engine.parts import Parts
+from windlass.engine.schedule.release import lock_schedules, release_next
+from windlass.model.run import EXPIRED, Run, RunId, RunStatus
+from windlass.model.time import SECOND, Duration, Instant
+from windlass.rules import runs as rules
+from windlass.store.base import Tx
+from windlass.store.queries.expiry import LateRun
+from windlass.store.queries.log import NewLogEntry
+
+LOGGER = logging.getLogger("windlass.coordinator")
+
+LATE_FOR = Duration(2 * SECOND)
+
+
+async def tick(parts: Parts, *, batch: int) -> int:
+    """End one batch, of every namespace, the latest first. Fewer than `batch`: there are no more to be ended here."""
+    late = await until_answered(
+        parts.clock,
+        lambda: parts.store.read("late_runs", lambda tx: tx.expiry.late(late_for=LATE_FOR, limit=batch), single=True),
+    )
+    count = 0
+    for namespace in sorted({run.namespace for run in late}):
+        count += await _expire(parts, namespace, [run for run in late if run.namespace == namespace])
+    if count:
+        LOGGER.warning("%s ended by a time-out; nobody had come for %s.", *_told(count))
+    return count
+
+
+async def _expire(parts: Parts, namespace: str, late: Sequence[LateRun]) -> int:
+    tries: list[Ended] = []
+
+    async def expire(tx: Tx) -> None:
+        schedules = await lock_schedules(tx, ((namespace, run.schedule) for run in late))  # before any run
+        locked = await _lock(tx, namespace, late)
+        now = await tx.now()
+        going = [locked[run.id] for run in late if run.id in locked and rules.is_abandoned(locked[run.id], now=now)]
+        await _end(tx, going, now=now)
+        ended = [(run.id, run.parent, RunStatus.FAILED) for run in going if run.parent is not None]
+        over = {run.id for run in going}  # one of these waits for nobody any more
+        waiting = {id: run for id, run in locked.items() if id not in over}
+        woken = await wake_parents(tx, ended, waiting, now=now)
+        released = await release_next(tx, schedules, now=now)
+        tries.append(Ended(runs=tuple(going), woken=tuple(woken), released=released))
+
+    await parts.run_tx("expire_runs", expire)
+    for ended in tries:  # a try whose answer was lost may be the one that ended them
+        tell_of_end(parts, ended)
+    return len({run.id for ended in tries for run in ended.runs})
+
+
+async def _lock(tx: Tx, namespace: str, late: Sequence[LateRun]) -> dict[RunId, Run]:
+    """The runs and their parents, in the order of ids. A run whose parent was tried again belongs to the new one."""
+    parents = [run.parent for run in late if run.parent is not None]
+    locked = await tx.runs.lock_all(namespace, ids=[*(run.id for run in late), *parents])
+    moved = {run.parent for run in locked.values() if run.parent is not None} - locked.keys()
+    return {**locked, **await tx.runs.lock_all(namespace, ids=moved)}
+
+
+async def _end(tx: Tx, runs: Iterable[Run], *, now: Instant) -> None:
+    going = list(runs)
+    await tx.children.end([rules.expire(run, now=now) for run in going])
+    for run in going:
+        await tx.runs.set_failure(run.namespace, id=run.id, failure=rules.expired())
+    await tx.log.append(
+        [
+            NewLogEntry(
+                namespace=run.namespace,
+                subject_kind="run",
+                subject_id=run.id,
+                from_status=run.status,
+                to_status=RunStatus.FAILED,
+                cause=EXPIRED,
+            )
+            for run in going
+        ]
+    )
+
+
+def _told(count: int) -> tuple[str, str]:
+    return ("1 run is", "it") if count == 1 else (f"{count} runs are", "them")

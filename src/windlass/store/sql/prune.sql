@@ -1,0 +1,102 @@
+-- name: namespaces_of_log
+-- Every namespace in which anything has happened: one probe for each.
+with recursive found (namespace) as (
+    select (select g.namespace from log g order by g.namespace limit 1)
+    union all
+    select (select g.namespace from log g where g.namespace > f.namespace order by g.namespace limit 1)
+      from found f
+     where f.namespace is not null
+)
+select f.namespace from found f where f.namespace is not null;
+
+-- name: log_after
+-- What happened in a namespace behind a place of the log, in the order of the log. The last column says whether a row
+-- is of this namespace: others may stand between.
+select g.seq, g.at, g.subject_kind, g.subject_id, g.to_status, 1 as is_own
+  from log g
+ where g.namespace = :namespace and g.seq > :after
+ order by g.seq
+ limit :limit;
+
+-- name: ended_runs
+-- Those of these runs that are over: of which workflow, and since when.
+select r.id, r.name, r.finished_at from {rows:runs.id:ids} where r.finished_at is not null;
+
+-- name: lock_ended_runs
+-- Runs that are over, locked in the order of ids. One that somebody else has locked is left for another time.
+select {run} from {rows:runs.id:ids} where r.finished_at is not null order by r.id || '' {skip_locked};
+
+-- name: ties_of_runs
+-- What else there is that a run concerns: where its parent stands, the run that tries it again, the last that stands in
+-- the log about it, and any of its children.
+select r.id,
+       (select p.status from runs p where p.namespace = r.namespace and p.id = r.parent) as parent_status,
+       (select n.id from runs n where n.namespace = r.namespace and n.retry_of = r.id limit 1) as retry,
+       (select g.seq from log g
+         where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
+         order by g.seq desc limit 1) as last_seq,
+       (select c.id from runs c where c.namespace = r.namespace and c.parent = r.id limit 1) as child
+  from {rows:runs.id:ids};
+
+-- name: ended_children
+-- One page of the children of a run that are over, whether the run itself is still there or not.
+select r.id, r.parent_step from runs r
+ where r.namespace = :namespace and r.parent = :parent and r.parent_step > :after and r.finished_at is not null
+ order by r.parent_step
+ limit :limit;
+
+-- name: remove_payload
+-- What a run was started with and what it came to.
+delete from payloads where namespace = :namespace and run_id = :id;
+
+-- name: remove_steps
+-- What a run has done.
+delete from steps where namespace = :namespace and run_id = :id;
+
+-- name: remove_messages
+-- What was sent to a run.
+delete from inbox where namespace = :namespace and run_id = :id;
+
+-- name: remove_log
+-- What happened to a run.
+delete from log where namespace = :namespace and subject_kind = 'run' and subject_id = :id;
+
+-- name: remove_run
+-- A run that is over and that this transaction has locked.
+delete from runs where namespace = :namespace and id = :id and finished_at is not null;
+
+-- name: remove_remark
+-- What happened to a gate or a schedule, unless nothing has happened to it since and it is still there.
+delete from log
+ where namespace = :namespace and seq = :seq
+   and (to_status = 'deleted'
+        or exists (select 1 from log n
+                    where n.namespace = :namespace and n.subject_kind = :subject_kind and n.subject_id = :subject_id
+                      and n.seq > :seq));
+
+-- name: expired_keys
+-- Start keys whose time is over, the oldest first, and whether their run is not.
+select k.namespace, k.key, k.run_id, k.expires_at,
+       (select r.id from runs r
+         where r.namespace = k.namespace and r.id = k.run_id and r.finished_at is null) is not null as is_open
+  from keys k
+ where k.expires_at >= :from_at and k.expires_at <= (select {now})
+ order by k.expires_at
+ limit :limit;
+
+-- name: remove_key
+-- A start key whose time is over, unless it belongs to another run by now.
+delete from keys where namespace = :namespace and key = :key and run_id = :run_id and expires_at <= {now};
+
+-- name: gone_workers
+-- Workers that have stopped long ago, the first of them first, and whether any run still names them.
+select w.namespace, w.id, w.stopped_at,
+       (select r.id from runs r where r.namespace = w.namespace and r.worker = w.id limit 1) is not null as is_named
+  from workers w
+ where w.stopped_at >= :from_at and w.stopped_at <= (select {now} - :gone_for)
+ order by w.stopped_at
+ limit :limit;
+
+-- name: remove_worker
+-- A worker that has stopped, and has not come back since.
+delete from workers where namespace = :namespace and id = :id and stopped_at = :stopped_at;

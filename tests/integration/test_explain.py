@@ -206,8 +206,8 @@ async def test_a_run_held_by_a_worker_that_has_stopped(open_shared: OpenHarness)
     found = await explained(harness, handle)
 
     assert found.text == (
-        f"Worker {hand.id}, which has stopped, has held it since 00:00:00 UTC (1 min); its claim lasts until "
-        f"00:05:00 UTC (4 min left), {LATER}"
+        f"Worker {hand.id} on alpha (pid 71), which has stopped, has held it since 00:00:00 UTC (1 min); its claim "
+        f"lasts until 00:05:00 UTC (4 min left), {LATER}"
     )
     assert found.code == "held_stopped"
 

@@ -160,6 +160,42 @@ def test_what_becomes_of_a_silent_holder_depends_on_its_lock(
     assert words in found.text
 
 
+@pytest.mark.parametrize(
+    ("stopped_after", "code", "words"),
+    [
+        (10, Situation.HELD_STOPPED, "Worker wrk_A on alpha (pid 71), which has stopped, has held it"),
+        (40, Situation.HELD_SILENT, "has been silent for 1 min. A dead one would normally be noticed"),
+    ],
+)
+def test_a_holder_that_counts_as_offline_has_said_goodbye_or_was_silent(
+    stopped_after: int, code: Situation, words: str
+) -> None:
+    beside = a_worker(id=WorkerId("wrk_B"), seen_at=at(70))
+    holder = a_worker(seen_at=at(10), stopped_at=at(stopped_after), lock=LockKind.FILE)
+
+    found = told(RunStatus.RUNNING, workers=(beside, holder), worker=HOLDER, available_at=at(300), now=70)
+
+    assert found.code is code
+    assert words in found.text
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "1 live worker serves it, but it is draining and takes"),
+        (2, "2 live workers serve it, but they are draining and take"),
+    ],
+)
+def test_workers_that_drain_take_nothing_new(count: int, words: str) -> None:
+    leaving = tuple(a_worker(id=WorkerId(f"wrk_{number}"), is_draining=True) for number in range(count))
+    elsewhere = a_worker(id=WorkerId("wrk_B"), served=(Served("slow", "order"),))
+
+    found = told(RunStatus.PENDING, available_at=at(9), workers=(*leaving, elsewhere))
+
+    assert found.code is Situation.NO_WORKER
+    assert f"{words} nothing new. Start one: windlass worker MODULE:APP" in found.text
+
+
 def test_a_worker_that_runs_it_here_counts_before_those_that_run_it_elsewhere() -> None:
     elsewhere = a_worker(id=WorkerId("wrk_B"), served=(Served("slow", "order"), Served("default", "order", "2")))
 

@@ -77,8 +77,9 @@ def _unserved(facts: Facts) -> tuple[Situation, str]:
     live = [worker for worker in alive if not worker.is_draining]
     leaving = sum(facts.lane in worker.served for worker in alive)
     if leaving:
-        told = count(leaving, "live worker serves it, but it is", "live workers serve it, but they are")
-        return Situation.NO_WORKER, f"{told} draining, and take nothing new. {start_one(run)}"
+        one, many = "it is draining and takes", "they are draining and take"
+        told = count(leaving, f"live worker serves it, but {one}", f"live workers serve it, but {many}")
+        return Situation.NO_WORKER, f"{told} nothing new. {start_one(run)}"
     served = {item for worker in live for item in worker.served if item.name == run.name}
     queues = sorted({item.queue for item in served if item.version == run.version})
     versions = sorted({item.version for item in served})

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 import pytest
 
+from windlass.engine.coordinator import expire_workers
 from windlass.engine.engine import Engine
 from windlass.errors import ClaimLost, NotFound, StoreRefused
 from windlass.model.commands import PauseRun, ProbeWorkers
 from windlass.model.run import RunStatus, WorkerId
-from windlass.model.time import SECOND
+from windlass.model.time import SECOND, Instant
 from windlass.model.worker import LockKind, Served
 from windlass.store.base import Store
 from windlass.testing.clock import FakeClock
@@ -37,7 +38,7 @@ from windlass.testing.conformance.given import (
     new_run,
     poll,
 )
-from windlass.testing.conformance.workers import beating, live, register, registering
+from windlass.testing.conformance.workers import SILENT_FOR, beating, live, register, registering
 
 MOST_RECOVERIES = 10
 LOOKS = 3  # a lost session takes two to be believed
@@ -56,6 +57,12 @@ class Pair:
     def __init__(self, engines: list[Engine], clock: FakeClock, *, lock: LockKind) -> None:
         self.first, self.second = engines
         self.clock, self.lock = clock, lock
+
+    async def silence(self) -> None:
+        """The second worker says nothing for too long, and is marked offline."""
+        self.clock.advance(SILENT_FOR + 1)
+        await self.first.work.heartbeat(beating(WORKER))
+        assert await expire_workers.tick(self.first.parts, silent_for=SILENT_FOR, batch=10) == 1
 
     async def probe(self, **fields: Any) -> tuple[WorkerId, ...]:
         """Who is found dead by the first worker, in as many looks as it may take."""
@@ -167,6 +174,46 @@ class DeathConformance:
         assert await pair.probe(everyone=True) == (OTHER_WORKER,)
 
         assert [worker.id for worker in await live(store)] == [WORKER]
+
+    @pytest.mark.spec("invariants:I-12", "invariants:I-17")
+    @pytest.mark.parametrize("everyone", [False, True])
+    async def test_the_lock_of_a_silent_worker_still_tells_its_death(
+        self, store: Store, second_store: Mortal, pair: Pair, everyone: bool
+    ) -> None:
+        """Marked offline first, dead later: whoever comes and clears up must not take the proof away."""
+        await create(store, new_run())
+        await claim(second_store, worker=OTHER_WORKER)
+        seen_at = (await live(store))[-1].seen_at
+        await pair.silence()
+        second_store.kill()
+
+        assert await pair.probe(everyone=everyone) == (OTHER_WORKER,)
+
+        run = await load(store)
+        assert (run.status, run.worker, run.recoveries) == (RunStatus.PENDING, None, 1)
+        assert await pair.probe(everyone=everyone) == ()
+        (gone,) = [item for item in await pair.first.runs.list_workers(NAMESPACE, Instant(0)) if item.stopped_at]
+        assert (gone.id, gone.seen_at) == (OTHER_WORKER, seen_at)
+
+    @pytest.mark.spec("invariants:I-18")
+    async def test_nothing_is_taken_from_a_silent_worker_that_only_stands_still(
+        self, store: Store, second_store: Store, pair: Pair
+    ) -> None:
+        await create(store, new_run())
+        (row,) = await claim(second_store, worker=OTHER_WORKER)
+        await pair.silence()
+
+        assert await pair.probe() == ()
+        assert await pair.probe(everyone=True) == ()
+
+        assert await load(store) == row.run
+        # It goes on, and finds that it has to register; what it held is still its own.
+        assert not (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
+        await pair.second.work.renew_claim(held(row.run, visibility_for=VISIBLE_FOR))
+        await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED, is_return=True))
+        assert (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
+        await pair.second.work.release_run(held(row.run))
+        await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)
 
     async def test_a_worker_without_a_lock_is_never_taken_for_dead(self, store: Store, pair: Pair) -> None:
         await register(store, registering(THIRD_WORKER, served=SERVED))

@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.engine.family import wake_parents
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
 from windlass.engine.send import tell_of_news
-from windlass.errors import NotFound
 from windlass.model.commands import Cancelled, CancelRun
 from windlass.model.run import CANCELLED_BY, Deed, Run, RunId, RunStatus
 from windlass.model.schedule import Schedule
@@ -73,7 +73,7 @@ async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
     """
     seen = await tx.runs.load(namespace, id=run_id)
     if seen is None:
-        raise NotFound("Run", run_id)
+        raise no_run(run_id)
     if seen.status.is_terminal:
         return Tree(root=seen)  # for ever, and nothing is done about it
     schedules = await lock_schedules(tx, [(namespace, seen.schedule)])  # before any run
@@ -84,8 +84,10 @@ async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
         if not found:
             break
         locked.update(found)
-        root = locked[run_id]  # its parent may have been tried again since it was seen
+        root = locked.get(run_id, root)  # its parent may have been tried again since it was seen
         members = await _following(tx, namespace, run_id)
+    if run_id not in locked:
+        raise no_run(run_id)  # it ended, and was removed, while this waited
     children = tuple(locked[id] for id in sorted(members) if id in locked)
     parent = None if root.parent is None else locked.get(root.parent)
     return Tree(root=root, children=children, parent=parent, schedules=tuple(schedules))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from windlass.engine import approve, cancel, cursors, drain, gates, pause, resume, retry, send
 from windlass.engine.again import until_answered
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
-from windlass.errors import NotFound
 from windlass.model.commands import (
     Cancelled,
     CancelRun,
@@ -51,7 +51,7 @@ class EngineControl:
             lambda: store.read("get_run", lambda tx: tx.runs.view(command.namespace, id=command.run_id), single=True),
         )
         if view is None:
-            raise NotFound("run", command.run_id)
+            raise no_run(command.run_id)
         return view
 
     async def set_gate(self, command: SetGate) -> Gate:

@@ -15,6 +15,7 @@ from windlass.engine.checkup import EngineAdmin
 from windlass.engine.control import EngineControl
 from windlass.engine.drain import should_drain
 from windlass.engine.finish import FinishRuns
+from windlass.engine.missing import no_run, no_run_of_key
 from windlass.engine.offers import Offers
 from windlass.engine.parts import EngineSettings, Parts
 from windlass.engine.result import Results
@@ -125,14 +126,20 @@ class EngineRuns:
         return await self._results.wait(namespace, run_id, wait_for)
 
     async def get_run(self, namespace: str, run_id: RunId) -> RunView:
-        return _found(await self._read("get_run", lambda tx: tx.runs.view(namespace, id=run_id)), "run", run_id)
+        view = await self._read("get_run", lambda tx: tx.runs.view(namespace, id=run_id))
+        if view is None:
+            raise no_run(run_id)
+        return view
 
     async def find_run(self, namespace: str, key: str) -> RunView:
-        async def find(tx: Tx) -> RunView | None:
+        async def find(tx: Tx) -> RunView:
             owner = (await tx.keys.owners(namespace, keys=[key])).get(key)
-            return None if owner is None else await tx.runs.view(namespace, id=RunId(owner.run_id))
+            view = None if owner is None else await tx.runs.view(namespace, id=owner.run_id)
+            if view is None:
+                raise no_run_of_key(key, owner=None if owner is None else owner.run_id)
+            return view
 
-        return _found(await self._read("find_run", find), "run with key", key)
+        return await self._read("find_run", find)
 
     async def list_runs(self, query: ListRuns) -> RunPage:
         more = replace(query, limit=query.limit + 1)
@@ -233,9 +240,3 @@ class EngineWork(EngineWorkers):
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         return await release.look_at_claims(self._parts, command)
-
-
-def _found(view: RunView | None, kind: str, name: str) -> RunView:
-    if view is None:
-        raise NotFound(kind, name)
-    return view

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
-from windlass.errors import NotFound
 from windlass.model.explanation import Explanation
 from windlass.model.message import Message, MessageKind
 from windlass.model.run import RunId
@@ -23,7 +23,7 @@ async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanatio
     async def look(tx: Tx) -> Facts:
         facts = await _facts(tx, namespace, run_id)
         if facts is None:
-            raise NotFound("run", run_id)
+            raise no_run(run_id)
         if facts.run.status.is_terminal:
             return replace(facts, retry=await tx.retries.of(namespace, run_id=run_id))
         facts = replace(

@@ -7,8 +7,9 @@ import contextvars
 from collections.abc import Iterable
 
 from windlass.engine.again import until_answered
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
-from windlass.errors import NotFound, Unavailable
+from windlass.errors import Unavailable
 from windlass.model.commands import Outcome
 from windlass.model.run import RunId, RunStatus
 from windlass.model.time import Duration
@@ -31,7 +32,7 @@ class Results:
                 subscription.clear()
                 outcome = await self._look(namespace, run_id)
                 if outcome is None:
-                    raise NotFound("run", run_id)
+                    raise no_run(run_id)
                 left = longest if deadline is None else deadline - clock.monotonic()
                 if outcome.status.is_terminal or outcome.status is RunStatus.PAUSED or left <= 0:
                     return outcome

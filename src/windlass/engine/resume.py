@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.engine.settle import is_anything_here
-from windlass.errors import NotFound
 from windlass.model.commands import ResumeRun
 from windlass.model.run import RESUMED_BY, Deed, Run, RunStatus
 from windlass.notify.local import queue_topic, worker_topic
@@ -20,7 +20,7 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
     async def resume(tx: Tx) -> Run:
         run = await tx.runs.lock(namespace, id=run_id)
         if run is None:
-            raise NotFound("run", run_id)
+            raise no_run(run_id)
         nonlocal tries
         tries += 1
         if tries > 1 and run.status is not RunStatus.PAUSED and not run.is_held:

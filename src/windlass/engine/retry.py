@@ -7,6 +7,7 @@ retried once, and whoever asks again gets the same answer; what failed again is 
 from __future__ import annotations
 
 from windlass.engine.cancel import Ended, Tree, cancel_tree, lock_tree, tell_of_end
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import lock_schedules
 from windlass.engine.schedule.trigger import open_runs
@@ -46,7 +47,8 @@ async def _lock(tx: Tx, command: RetryRun) -> Tree:
     tree = await lock_tree(tx, command.namespace, command.run_id)
     if tree.root.status.is_terminal:
         schedules = await lock_schedules(tx, [(command.namespace, tree.root.schedule)])
-        await tx.runs.lock(command.namespace, id=command.run_id)
+        if await tx.runs.lock(command.namespace, id=command.run_id) is None:
+            raise no_run(command.run_id)  # removed since it was seen
         return Tree(root=tree.root, schedules=tuple(schedules))
     return tree
 

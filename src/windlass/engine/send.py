@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
-from windlass.errors import AlreadyExists, InvalidInput, NotFound, WrongState
+from windlass.errors import AlreadyExists, InvalidInput, WrongState
 from windlass.model.commands import SendEvent, Sent
 from windlass.model.message import MessageKind
 from windlass.model.run import Run, RunId, RunStatus
@@ -59,7 +60,7 @@ async def lock_existing(tx: Tx, namespace: str, run_id: RunId) -> Run:
     """The run under its lock. Raises NotFound."""
     run = await tx.runs.lock(namespace, id=run_id)
     if run is None:
-        raise NotFound("Run", run_id)
+        raise no_run(run_id)
     return run
 
 

@@ -37,7 +37,11 @@ select 'a run has more claims than tokens', r.namespace, r.id from runs r
 union all
 select 'recoveries without claims', r.namespace, r.id from runs r
  where r.recoveries < 0 or r.recoveries > r.attempts
-    or (r.recoveries > 0 and r.recoveries = r.attempts and r.status not in ('pending', 'cancelled'))
+    or (r.recoveries > 0 and r.recoveries = r.attempts and r.status not in ('pending', 'cancelled')
+        and not (r.status = 'failed'
+                 and exists (select 1 from log g
+                              where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
+                                and g.to_status = 'failed' and g.cause = 'expire')))
 union all
 select 'a run that was given back still counts recoveries', r.namespace, r.id from runs r
  where r.status in ('waiting', 'pending', 'sleeping', 'paused') and r.recoveries <> 0
@@ -164,8 +168,13 @@ select 'a run counts other children than it waits for', r.namespace, r.id from r
 union all
 select 'a child has no parent', r.namespace, r.id from runs r
  where (r.parent is null) <> (r.parent_step is null)
-    or (r.parent is not null
-        and not exists (select 1 from runs p where p.namespace = r.namespace and p.id = r.parent))
+union all
+select 'a run tries one again that is gone', r.namespace, r.id from runs r
+ where r.retry_of is not null
+   and not exists (select 1 from runs p where p.namespace = r.namespace and p.id = r.retry_of)
+union all
+select 'a message belongs to no run', m.namespace, m.run_id || ' ' || m.id from inbox m
+ where not exists (select 1 from runs r where r.namespace = m.namespace and r.id = m.run_id)
 union all
 select 'a message was received by no step', m.namespace, m.run_id || ' ' || m.id from inbox m
  where m.taken_by is not null

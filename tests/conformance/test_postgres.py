@@ -23,6 +23,7 @@ from windlass.testing.conformance import (
     LogConformance,
     MessageConformance,
     PauseConformance,
+    QueueConformance,
     RetryConformance,
     StartConformance,
     StepConformance,
@@ -153,3 +154,6 @@ class TestMessages(MessageConformance):
 
 class TestFamilies(FamilyConformance):
     until_blocked = TestFencing.until_blocked
+
+
+class TestQueues(QueueConformance): ...

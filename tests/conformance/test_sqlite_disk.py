@@ -22,6 +22,7 @@ from windlass.testing.conformance import (
     LogConformance,
     MessageConformance,
     PauseConformance,
+    QueueConformance,
     RetryConformance,
     StartConformance,
     StepConformance,
@@ -96,3 +97,6 @@ class TestMessages(MessageConformance): ...
 
 
 class TestFamilies(FamilyConformance): ...
+
+
+class TestQueues(QueueConformance): ...

@@ -21,6 +21,7 @@ from windlass.testing.conformance import (
     LogConformance,
     MessageConformance,
     PauseConformance,
+    QueueConformance,
     RetryConformance,
     StartConformance,
     StepConformance,
@@ -103,3 +104,6 @@ class TestMessages(MessageConformance): ...
 
 
 class TestFamilies(FamilyConformance): ...
+
+
+class TestQueues(QueueConformance): ...

@@ -29,6 +29,7 @@ from windlass.cli.doctor import doctor
 from windlass.cli.explain import explain
 from windlass.cli.migrate import migrate
 from windlass.cli.pause import pause
+from windlass.cli.queues import queues
 from windlass.cli.resume import resume
 from windlass.cli.retry import retry
 from windlass.cli.runs import runs
@@ -160,7 +161,7 @@ def cli() -> None:
 
 
 STARTING = (worker, start)
-LOOKING = (runs, show, explain)
+LOOKING = (runs, show, explain, queues)
 STEERING = (send, approve, reject, cancel, retry, pause, resume)
 KEEPING = (migrate, doctor, demo)
 

@@ -11,6 +11,7 @@ from windlass.model.explanation import Explanation
 from windlass.model.failure import Failure
 from windlass.model.gate import Gate
 from windlass.model.message import Message
+from windlass.model.queue import QueueView
 from windlass.model.run import Deed, LogEntry, Run, RunView
 from windlass.model.step import Step
 from windlass.model.time import Instant
@@ -81,6 +82,27 @@ def gate(value: Gate) -> dict[str, Any]:
         "paused_by": value.paused_by,
         "note": value.note,
         "paused_at": instant(value.paused_at),
+    }
+
+
+def queue(value: QueueView) -> dict[str, Any]:
+    return {
+        "namespace": value.namespace,
+        "name": value.name,
+        "at": instant(value.at),
+        "due": value.due,
+        "oldest_due_at": instant(value.oldest_due_at),
+        "running": value.running,
+        "later": value.later,
+        "waiting": value.waiting,
+        "paused": value.paused,
+        "ended_per_minute": round(value.ended_per_minute, 1),
+        "workers": value.workers,
+        "slots": value.slots,
+        "is_paused": value.gate is not None,
+        "unserved": [
+            {"workflow": lane.name, "version": lane.version or None, "runs": runs} for lane, runs in value.unserved
+        ],
     }
 
 

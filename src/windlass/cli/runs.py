@@ -171,7 +171,7 @@ def _waits_for(listing: Listing, view: RunView, *, now: Instant) -> str:
 
 def _drawn(session: Session, listing: Listing, *, wanted: Wanted) -> str:
     screen = session.screen
-    above = screen.draw_whole(*(_closed(gate, now=session.now()) for gate in listing.gates)) if listing.gates else ""
+    above = screen.draw_whole(*(closed(gate, now=session.now()) for gate in listing.gates)) if listing.gates else ""
     if not listing.views:
         return above + screen.draw(Text("No runs match." if wanted.is_filtered else "No runs yet.", style=DIM))
     # Into a pipe everything is written whole: grep and awk cannot scroll.
@@ -183,7 +183,7 @@ def _drawn(session: Session, listing: Listing, *, wanted: Wanted) -> str:
     return above + drawn
 
 
-def _closed(gate: Gate, *, now: Instant) -> Text:
+def closed(gate: Gate, *, now: Instant) -> Text:
     """One line about what is paused as a whole: it explains why runs below it wait."""
     text = f"Paused: {gate_words(gate.kind, gate.name)}"
     if gate.paused_by is not None:
@@ -205,7 +205,7 @@ def table(listing: Listing, *, now: Instant, width: int, glyphs: Glyphs) -> Tabl
         "workflow": [Text(cut(escape(view.run.name), longest, glyphs=glyphs), style="bold") for view in views],
         "key": [Text(cut(escape(view.key or ""), longest, glyphs=glyphs)) for view in views],
         "status": [_status(view.run.status, glyphs) for view in views],
-        "age": [Text(_age(view.run.created_at, now=now), style=DIM) for view in views],
+        "age": [Text(age(view.run.created_at, now=now), style=DIM) for view in views],
     }
     if not any(columns["key"]):
         del columns["key"]
@@ -230,7 +230,7 @@ def _waits(listing: Listing, view: RunView, *, now: Instant, width: int, glyphs:
     return Text(text, style="red" if view.run.status is RunStatus.FAILED else "")
 
 
-def _age(created_at: Instant, *, now: Instant) -> str:
+def age(since: Instant, *, now: Instant) -> str:
     """In one unit: a column of ages is compared, not read."""
-    words = between(created_at, now).split(" ")
+    words = between(since, now).split(" ")
     return " ".join(words[:2]) if "." not in words[0] else f"{int(float(words[0]))} {words[1]}"

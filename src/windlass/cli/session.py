@@ -26,7 +26,7 @@ T = TypeVar("T")
 OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-COMMANDS = "runs|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|migrate|doctor"
+COMMANDS = "runs|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|migrate|doctor"
 ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text
 
 

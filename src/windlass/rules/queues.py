@@ -11,10 +11,12 @@ from windlass.model.queue import LaneCount, Place, QueueView
 from windlass.model.run import RunStatus
 from windlass.model.time import MINUTE, SECOND, Duration, Instant
 from windlass.model.worker import Served, Worker
+from windlass.rules.explain.words import joined
 from windlass.rules.gates import is_behind
 from windlass.rules.workers import can_take, is_live
 
 RATE_FOR = Duration(MINUTE)  # ends are counted over this long
+DEFAULT_QUEUE = "default"
 PLACES = {
     RunStatus.RUNNING: Place.RUNNING,
     RunStatus.WAITING: Place.WAITING,
@@ -112,3 +114,24 @@ def _unserved(lanes: Iterable[LaneCount], facts: QueueFacts) -> tuple[tuple[Serv
         for lane, runs in sorted(due.items())
         if not any(can_take(worker, lane, now=facts.now) for worker in facts.workers)
     )
+
+
+def warning(view: QueueView) -> str | None:
+    """What to say about runs that nobody will take, and what it takes to have them taken."""
+    runs = sum(runs for _, runs in view.unserved)
+    if not runs:
+        return None
+    many, are, them = ("1 run", "is", "it") if runs == 1 else (f"{runs:,} runs", "are", "them")
+    due = f"{many} in queue {view.name!r} {are} due, and"
+    if view.workers == 0:
+        told = f"{due} no live worker serves it."
+    else:
+        named = joined([_named(lane, count) for lane, count in view.unserved])
+        told = f"{due} none of its live workers runs {them}: {named}."
+    option = "" if view.name == DEFAULT_QUEUE else f" --queue {view.name}"
+    return f"{told} Start one that does: windlass worker MODULE:APP{option}"
+
+
+def _named(lane: Served, runs: int) -> str:
+    version = f" version {lane.version!r}" if lane.version else ""
+    return f"{runs:,} of {lane.name!r}{version}"

@@ -37,6 +37,7 @@ TOPICS = (
     "retries",
     "messages",
     "families",
+    "queues",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given")))
@@ -52,6 +53,7 @@ from windlass.testing.conformance.gates import GateConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
 from windlass.testing.conformance.messages import MessageConformance  # noqa: E402
 from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
+from windlass.testing.conformance.queues import QueueConformance  # noqa: E402
 from windlass.testing.conformance.retries import RetryConformance  # noqa: E402
 from windlass.testing.conformance.starts import StartConformance  # noqa: E402
 from windlass.testing.conformance.steps import StepConformance  # noqa: E402
@@ -77,6 +79,7 @@ SUITES = (
     RetryConformance,
     MessageConformance,
     FamilyConformance,
+    QueueConformance,
 )
 
 __all__ = [
@@ -98,4 +101,5 @@ __all__ = [
     "RetryConformance",
     "MessageConformance",
     "FamilyConformance",
+    "QueueConformance",
 ]

@@ -90,7 +90,7 @@ class FakeClock:
 
     def advance(self, duration: str | int | timedelta) -> None:
         """Let time pass: wall and monotonic time move together, and due timers fire."""
-        step = _microseconds(duration)
+        step = microseconds(duration)
         if step < 0:
             raise ValueError("Time that has passed stays passed; jump() sets the wall clock back.")
         with self._lock:
@@ -105,7 +105,7 @@ class FakeClock:
     def jump(self, duration: str | int | timedelta) -> None:
         """Set the wall clock forward or, with a minus, back. No time passes: no timer fires."""
         with self._lock:
-            self._wall += _microseconds(duration)
+            self._wall += microseconds(duration)
 
     def next_timer(self) -> int | None:
         """Microseconds until the earliest timer that is still wanted, or None."""
@@ -127,7 +127,7 @@ def _wake(sleeper: asyncio.Future[None]) -> None:
         sleeper.set_result(None)
 
 
-def _microseconds(duration: str | int | timedelta) -> int:
+def microseconds(duration: str | int | timedelta) -> int:
     if isinstance(duration, int):
         return duration
     if isinstance(duration, timedelta):

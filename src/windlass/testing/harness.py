@@ -37,7 +37,7 @@ from windlass.model.worker import LockKind
 from windlass.runtime import Ids, seeded_rng
 from windlass.settings import Settings
 from windlass.store.base import Hooks, Tx
-from windlass.testing.clock import FakeClock
+from windlass.testing.clock import FakeClock, microseconds
 from windlass.testing.lending import Lending, give_registry
 from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
@@ -175,10 +175,17 @@ class Harness:
         return result
 
     async def advance(self, duration: str | int | timedelta) -> None:
-        """Let time pass and everything that became due happen."""
+        """Let time pass and everything that became due happen; schedules fire one time after the other."""
         await self._open()
+        left = microseconds(duration)
+        while (delay := (await self._slots())[1]) is not None and delay <= left:
+            await self._advance(delay)
+            left -= delay
+        await self._advance(left)
+
+    async def _advance(self, delay: int) -> None:
         await self._settle_takeovers()
-        self.clock.advance(duration)
+        self.clock.advance(delay)
         await self.idle()
 
     async def idle(self) -> None:
@@ -329,7 +336,7 @@ class Harness:
     async def _finish(self, handle: Handle[Any]) -> Any:
         await self.idle()
         while not (status := await handle.status()).is_terminal and status is not RunStatus.PAUSED:
-            delay = await self._until_next_run()
+            delay = (await self._look())[1]
             if delay is None:
                 raise Stuck(f"This run does not end by itself. {await handle.explain()}")
             await self.advance(delay)
@@ -339,7 +346,7 @@ class Harness:
         left: int = to_duration(within, what="within")
         await self.idle()
         while (found := await handle.status()) != status:
-            delay = await self._until_next_run()
+            delay = (await self._look())[1]
             if found.is_terminal or delay is None or delay > left:
                 raise Stuck(f"Run {handle.id} is {found} and not {status} within {describe(to_duration(within))}.")
             left -= delay
@@ -363,10 +370,20 @@ class Harness:
         running, delay = await self._look()
         if running:
             return f"{running[0].name} {running[0].id}, claimed"
+        if (await self._slots())[0]:
+            return "schedules that are due"
         return "runs that are due" if delay == 0 else ""
 
-    async def _until_next_run(self) -> int | None:
-        return (await self._look())[1]
+    async def _slots(self) -> tuple[bool, int | None]:
+        """Whether a schedule is due, and how long until the next one is; nothing where nobody fires them."""
+        if not self._has_worker or not self.app._settings.coordinates:
+            return False, None
+
+        async def look(tx: Tx) -> tuple[bool, Instant | None, Instant]:
+            return bool(await tx.schedules.due(limit=1)), await tx.schedules.next(), await tx.now()
+
+        is_due, next_at, now = await self.opened.engine.parts.store.read("next_schedule", look)
+        return is_due, None if next_at is None else next_at - now
 
     async def _look(self) -> tuple[list[Run], int | None]:
         """A run that is claimed, if there is one, and how long until the next one is due."""

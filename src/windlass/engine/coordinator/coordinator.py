@@ -54,6 +54,7 @@ class Duty(Struct, frozen=True):
 class Coordinator:
     def __init__(self, parts: Parts, settings: CoordinatorSettings, *, watcher: Watcher | None = None) -> None:
         self._parts, self._settings, self._watcher = parts, settings, watcher
+        self._looked_at: int | None = None  # when workers were looked at last
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -123,5 +124,10 @@ class Coordinator:
         return Done(looked.fired, looked.is_more)
 
     async def _expire_workers(self) -> Done:
+        # Whoever was itself away for a while, as on a laptop that slept, judges nobody: the others were away too.
+        now, before = self._parts.clock.now(), self._looked_at
+        self._looked_at = now
+        if before is not None and now - before > self._settings.interval_for + self._settings.stale_for // 2:
+            return Done()
         count = await expire_workers.tick(self._parts, silent_for=self._settings.stale_for, batch=self._settings.batch)
         return Done(count, count == self._settings.batch)

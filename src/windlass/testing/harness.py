@@ -178,7 +178,7 @@ class Harness:
         """Let time pass and everything that became due happen; schedules fire one time after the other."""
         await self._open()
         left = microseconds(duration)
-        while (delay := (await self._slots())[1]) is not None and delay <= left:
+        while (delay := (await self._next_slot())[1]) is not None and delay <= left:
             await self._advance(delay)
             left -= delay
         await self._advance(left)
@@ -370,11 +370,11 @@ class Harness:
         running, delay = await self._look()
         if running:
             return f"{running[0].name} {running[0].id}, claimed"
-        if (await self._slots())[0]:
+        if (await self._next_slot())[0]:
             return "schedules that are due"
         return "runs that are due" if delay == 0 else ""
 
-    async def _slots(self) -> tuple[bool, int | None]:
+    async def _next_slot(self) -> tuple[bool, int | None]:
         """Whether a schedule is due, and how long until the next one is; nothing where nobody fires them."""
         if not self._has_worker or not self.app._settings.coordinates:
             return False, None

@@ -24,12 +24,30 @@ from windlass.testing.evidence import Snapshot, take_snapshot
 from windlass.testing.harness import Harness
 from windlass.testing.postgres import PostgresServer
 
+# Of our tables, as a statement names them.
+CHECKS = """
+select conrelid::regclass::text, conname from pg_constraint
+ where contype = 'c' and connamespace = to_regnamespace('windlass')
+"""
+
 Find = Callable[[Sequence[str]], list[str]]
 
 OPEN = "status = 'sleeping'"
 OVER = "status = 'completed'"
 THE_OVER = f"(select id from runs where {OVER})"
 THE_SLEEPER = f"(select id from runs where {OPEN})"
+
+
+def schedule(status: str, available_at: str) -> str:
+    """A statement that enters one; its input is that of any run."""
+    return (
+        "insert into schedules (namespace, name, workflow, version, queue, input, input_hash, every_for, tz, anchor,"
+        " catch_up, max_catch_up, overlap, jitter, status, is_declared, revision, last_slot, available_at,"
+        " created_at, changed_at)"
+        " select namespace, 'nightly', 'ship', '', 'default', input, input, 1, 'UTC', 1, 'latest', 1, 'queue', 0,"
+        f" '{status}', 1, 1, 1, {available_at}, 1, 1 from payloads where run_id = {THE_OVER}"
+    )
+
 
 # rule: statements that break it
 BROKEN: dict[str, str] = {
@@ -84,6 +102,15 @@ BROKEN: dict[str, str] = {
     "a run counts other children than it waits for": "update runs set unmet = 7 where unmet > 0",
     "a child has no parent": "update runs set parent_step = null where parent is not null",
     "a run tries one again that is gone": f"update runs set retry_of = 'run_unknown' where {OPEN}",
+    "a run is queued behind nothing": (
+        f"update runs set status = 'waiting', attempts = 0, unmet = 1, schedule = 'nightly' where {OPEN}"
+    ),
+    "a run has a slot and no schedule": f"update runs set slot = 1 where {OPEN}",
+    "a slot was fired twice": (
+        f"drop index runs_slot; update runs set schedule = 'nightly', slot = 1 where {OPEN} or {OVER}"
+    ),
+    "a schedule is paused and due": schedule("paused", "1"),
+    "an active schedule has no next time": schedule("active", "null"),
     "a message belongs to no run": "update inbox set run_id = 'run_unknown'",
     "a message was received by no step": "update inbox set taken_by = 'nobody'",
     "a step received two messages": "update inbox set taken_by = 'receive/greeting'",
@@ -175,8 +202,8 @@ def postgresql(postgres_server: PostgresServer) -> Iterator[Find]:
             transaction = connection.transaction()
             await transaction.start()
             try:
-                for name in await connection.fetch("select conname from pg_constraint where contype = 'c'"):
-                    await connection.execute(f'alter table runs drop constraint if exists "{name[0]}"')
+                for table, name in await connection.fetch(CHECKS):
+                    await connection.execute(f'alter table {table} drop constraint "{name}"')
                 for statement in statements:
                     await connection.execute(statement)
                 return [row[0] for row in await connection.fetch(text)]

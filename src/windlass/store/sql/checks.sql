@@ -136,10 +136,12 @@ select 'a run that nobody executes is held for a person', r.namespace, r.id from
  where r.held <> 0 and r.status <> 'running'
 union all
 select 'a run that does not wait counts children', r.namespace, r.id from runs r
- where r.unmet < 0 or (r.unmet > 0 and r.status <> 'waiting')
+ where r.unmet < 0
+    or (r.unmet > 0 and r.status <> 'waiting'
+        and not (r.status = 'paused' and r.attempts = 0 and r.schedule is not null))
 union all
 select 'a waiting run waits for nothing', r.namespace, r.id from runs r
- where r.status = 'waiting'
+ where r.status = 'waiting' and not (r.unmet > 0 and r.attempts = 0 and r.schedule is not null)
    and not exists (select 1 from steps s
                     where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
                       and s.kind in ('event', 'approval', 'child'))
@@ -160,7 +162,7 @@ select 'a run waits for a child that is over', r.namespace, r.id from runs r
            and (c.status in ('failed', 'cancelled', 'skipped') or (c.status = 'completed' and r.unmet = 0))) > 0
 union all
 select 'a run counts other children than it waits for', r.namespace, r.id from runs r
- where r.unmet > 0
+ where r.unmet > 0 and not (r.attempts = 0 and r.schedule is not null)
    and r.unmet <> (select count(*) from steps s
                      join runs c on c.namespace = s.namespace and c.id = s.awaits
                     where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
@@ -172,6 +174,28 @@ union all
 select 'a run tries one again that is gone', r.namespace, r.id from runs r
  where r.retry_of is not null
    and not exists (select 1 from runs p where p.namespace = r.namespace and p.id = r.retry_of)
+union all
+select 'a run is queued behind nothing', r.namespace, r.id from runs r
+ where r.status = 'waiting' and r.unmet > 0 and r.attempts = 0 and r.schedule is not null
+   and not exists (select 1 from runs b
+                    where b.namespace = r.namespace and b.schedule = r.schedule and b.finished_at is null
+                      and not (b.unmet > 0 and b.attempts = 0))
+union all
+select 'a run has a slot and no schedule', r.namespace, r.id from runs r
+ where r.slot is not null and r.schedule is null
+union all
+select 'a slot was fired twice', r.namespace, r.schedule from runs r
+ where r.slot is not null and r.schedule is not null
+ group by r.namespace, r.schedule, r.slot having count(*) > 1
+union all
+select 'a schedule is paused and due', d.namespace, d.name from schedules d
+ where d.status = 'paused' and d.available_at is not null
+union all
+select 'an active schedule has no next time', d.namespace, d.name from schedules d
+ where d.status = 'active' and d.available_at is null and d.error is null
+   and not exists (select 1 from runs r
+                    where r.namespace = d.namespace and r.schedule = d.name and r.finished_at is null
+                      and r.unmet > 0 and r.attempts = 0)
 union all
 select 'a message belongs to no run', m.namespace, m.run_id || ' ' || m.id from inbox m
  where not exists (select 1 from runs r where r.namespace = m.namespace and r.id = m.run_id)

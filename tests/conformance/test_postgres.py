@@ -16,15 +16,19 @@ from windlass.testing.conformance import (
     ClaimConformance,
     ControlConformance,
     DeathConformance,
+    ExpiryConformance,
     FamilyConformance,
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    LeftoverConformance,
     LogConformance,
     MessageConformance,
     PauseConformance,
     QueueConformance,
+    RetentionConformance,
     RetryConformance,
+    ScheduleConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -157,3 +161,17 @@ class TestFamilies(FamilyConformance):
 
 
 class TestQueues(QueueConformance): ...
+
+
+class TestRetention(RetentionConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestLeftovers(LeftoverConformance): ...
+
+
+class TestExpiry(ExpiryConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestSchedules(ScheduleConformance): ...

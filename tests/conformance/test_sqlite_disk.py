@@ -15,15 +15,19 @@ from windlass.testing.conformance import (
     ClaimConformance,
     ControlConformance,
     DeathConformance,
+    ExpiryConformance,
     FamilyConformance,
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    LeftoverConformance,
     LogConformance,
     MessageConformance,
     PauseConformance,
     QueueConformance,
+    RetentionConformance,
     RetryConformance,
+    ScheduleConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -100,3 +104,15 @@ class TestFamilies(FamilyConformance): ...
 
 
 class TestQueues(QueueConformance): ...
+
+
+class TestRetention(RetentionConformance): ...
+
+
+class TestLeftovers(LeftoverConformance): ...
+
+
+class TestExpiry(ExpiryConformance): ...
+
+
+class TestSchedules(ScheduleConformance): ...

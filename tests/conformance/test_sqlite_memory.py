@@ -14,15 +14,19 @@ from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
     ControlConformance,
+    ExpiryConformance,
     FamilyConformance,
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    LeftoverConformance,
     LogConformance,
     MessageConformance,
     PauseConformance,
     QueueConformance,
+    RetentionConformance,
     RetryConformance,
+    ScheduleConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -107,3 +111,15 @@ class TestFamilies(FamilyConformance): ...
 
 
 class TestQueues(QueueConformance): ...
+
+
+class TestRetention(RetentionConformance): ...
+
+
+class TestLeftovers(LeftoverConformance): ...
+
+
+class TestExpiry(ExpiryConformance): ...
+
+
+class TestSchedules(ScheduleConformance): ...

@@ -55,7 +55,7 @@ def due(schedule: Schedule, *, now: Instant, grace: Duration) -> Due:
     """What to do about everything up to now. Costs as much as what is fired, however much was missed."""
     timing, anchor, last = schedule.timing, schedule.anchor, schedule.last_slot
     late_until = Instant(max(last, now - grace))
-    on_time = latest_slots(timing, anchor, after=late_until, until=now, limit=MOST_AT_ONCE)
+    on_time = _first_slots(schedule, after=late_until, until=now)
     wanted = _wanted(schedule, has_on_time=bool(on_time))
     missed = latest_slots(timing, anchor, after=last, until=late_until, limit=wanted) if late_until > last else []
     first = Instant((missed or on_time)[0] - 1) if missed or on_time else late_until
@@ -64,6 +64,17 @@ def due(schedule: Schedule, *, now: Instant, grace: Duration) -> Due:
         missed, on_time = missed[:MOST_AT_ONCE], []
     until = (on_time or missed or [max(last, now)])[-1]
     return Due(missed=tuple(missed), on_time=tuple(on_time), dropped=dropped, until=until)
+
+
+def _first_slots(schedule: Schedule, *, after: Instant, until: Instant) -> list[Instant]:
+    """What is on time, the oldest first, as far as one transaction goes."""
+    slots: list[Instant] = []
+    while len(slots) < MOST_AT_ONCE:
+        slot = next_slot(schedule.timing, schedule.anchor, after=slots[-1] if slots else after)
+        if slot is None or slot > until:
+            break
+        slots.append(slot)
+    return slots
 
 
 def _wanted(schedule: Schedule, *, has_on_time: bool) -> int:

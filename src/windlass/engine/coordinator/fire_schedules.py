@@ -42,6 +42,7 @@ class Looked(Struct, frozen=True, kw_only=True):
 
 class Fired(Struct, frozen=True, kw_only=True):
     runs: tuple[SlotRun, ...] = ()
+    dropped: int = 0
     is_more: bool = False
 
 
@@ -52,30 +53,23 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
         return await tx.schedules.due(limit=batch), await tx.now()
 
     due, now = await parts.store.read("due_schedules", look)
-    fired, is_more = 0, len(due) == batch
+    fired, aside, is_more = 0, 0, len(due) == batch
     for schedule in due:
         try:
             done = await _fire_one(parts, schedule, now=now, grace=grace)
         except Unavailable:
             raise  # as for all the others
-        except WindlassError as error:
-            LOGGER.warning("Schedule %r cannot be fired: %s", schedule.name, error)
-            continue
-        except Exception:  # whatever is wrong with one, the others go on
-            LOGGER.exception("Schedule %r cannot be fired", schedule.name)
+        except Exception as error:  # a zone that is gone, a row that was written by hand: the others go on
+            await _put_aside(parts, schedule, error)
+            aside += 1
             continue
         fired += len(done.runs)
         is_more = is_more or done.is_more
-    return Looked(fired=fired, is_more=is_more and fired > 0)
+    return Looked(fired=fired, is_more=is_more and fired + aside > 0)
 
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:
-    try:
-        due = rules.due(schedule, now=now, grace=grace)
-        rules.look_next(replace(schedule, last_slot=due.until))
-    except Exception as error:  # a zone that is gone, a row that was written by hand
-        await _put_aside(parts, schedule, error)
-        return Fired()
+    due = rules.due(schedule, now=now, grace=grace)
     slots = [*((slot, True) for slot in due.missed), *((slot, False) for slot in due.on_time)]
     ids = [RunId(parts.ids.run()) for _ in slots]  # outside: a second try must know what the first has written
 
@@ -88,10 +82,11 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
         is_saved = await tx.schedules.save(replace(after, fired=after.fired + len(created)), was=locked)
         assert is_saved, "the row is locked here"
         is_more = after.available_at is not None and after.available_at <= now
-        return Fired(runs=tuple(runs[ordinal] for ordinal in sorted(created)), is_more=is_more)
+        fired = tuple(runs[ordinal] for ordinal in sorted(created))
+        return Fired(runs=fired, dropped=due.dropped, is_more=is_more)
 
     done = await parts.run_tx("fire_schedule", fire)
-    _tell(parts, schedule, due, done)
+    _tell(parts, schedule, done)
     return done
 
 
@@ -146,26 +141,28 @@ def _run(schedule: Schedule, slot: Instant, run_id: RunId, *, now: Instant, is_q
 
 
 async def _put_aside(parts: Parts, schedule: Schedule, error: Exception) -> None:
-    LOGGER.error("Schedule %r is put aside: %s. Correct it, or delete it.", schedule.name, error)
+    is_ours = not isinstance(error, WindlassError)
+    text = "Schedule %r is put aside: %s. Correct it, or delete it."
+    LOGGER.error(text, schedule.name, error, exc_info=error if is_ours else None)
 
     async def save(tx: Tx) -> None:
         locked = await tx.schedules.lock(schedule.namespace, schedule.name)
         if locked is not None and _is_as_seen(locked, schedule):
-            await tx.schedules.save(rules.unreadable(locked, str(error)), was=locked)
+            await tx.schedules.save(rules.unreadable(locked, str(error) or type(error).__name__), was=locked)
 
     await parts.run_tx("put_schedule_aside", save)
 
 
-def _tell(parts: Parts, schedule: Schedule, due: Due, done: Fired) -> None:
+def _tell(parts: Parts, schedule: Schedule, done: Fired) -> None:
     if done.runs:
         parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
-    if due.dropped and done.runs:
-        many = "at least " if due.dropped >= rules.MOST_COUNTED else ""
+    if done.dropped:
+        many = "at least " if done.dropped >= rules.MOST_COUNTED else ""
         LOGGER.warning(
             "Schedule %r was not looked at for a while: %s%d slots are dropped (catch_up=%r), %d fired.",
             schedule.name,
             many,
-            due.dropped,
+            done.dropped,
             schedule.catch_up.value,
             len(done.runs),
         )

@@ -38,6 +38,10 @@ TOPICS = (
     "messages",
     "families",
     "queues",
+    "retention",
+    "leftovers",
+    "expiry",
+    "schedules",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given")))
@@ -46,15 +50,19 @@ from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
 from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
 from windlass.testing.conformance.control import ControlConformance  # noqa: E402
 from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
+from windlass.testing.conformance.expiry import ExpiryConformance  # noqa: E402
 from windlass.testing.conformance.families import FamilyConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
+from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
 from windlass.testing.conformance.messages import MessageConformance  # noqa: E402
 from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
 from windlass.testing.conformance.queues import QueueConformance  # noqa: E402
+from windlass.testing.conformance.retention import RetentionConformance  # noqa: E402
 from windlass.testing.conformance.retries import RetryConformance  # noqa: E402
+from windlass.testing.conformance.schedules import ScheduleConformance  # noqa: E402
 from windlass.testing.conformance.starts import StartConformance  # noqa: E402
 from windlass.testing.conformance.steps import StepConformance  # noqa: E402
 from windlass.testing.conformance.transactions import TransactionConformance  # noqa: E402
@@ -80,6 +88,10 @@ SUITES = (
     MessageConformance,
     FamilyConformance,
     QueueConformance,
+    RetentionConformance,
+    LeftoverConformance,
+    ExpiryConformance,
+    ScheduleConformance,
 )
 
 __all__ = [
@@ -102,4 +114,8 @@ __all__ = [
     "MessageConformance",
     "FamilyConformance",
     "QueueConformance",
+    "RetentionConformance",
+    "LeftoverConformance",
+    "ExpiryConformance",
+    "ScheduleConformance",
 ]

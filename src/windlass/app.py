@@ -159,15 +159,14 @@ class App(Declarations, Asks):
             heartbeat_for=heartbeat_every(self._settings.stale_for),
             classify=self._classify,
         )
-        declaring = Declaring(self._registry, lambda: self._declare(opened))
         await self._declare(opened)
-        await worker.start()
-        self._workers.append(worker)
-        try:
-            async with declaring, opened.coordinated():
+        async with Declaring(self._registry, lambda: self._declare(opened)), opened.coordinated():
+            await worker.start()
+            self._workers.append(worker)
+            try:
                 yield
-        finally:
-            await self._stop(worker)
+            finally:
+                await self._stop(worker)
 
     @asynccontextmanager
     async def lifespan(

@@ -14,7 +14,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from windlass.engine.coordinator import expire_workers, fire_schedules
+from windlass.engine.coordinator import expire_runs, expire_workers, fire_schedules
+from windlass.engine.coordinator.prune import Prune
 from windlass.engine.parts import Parts
 from windlass.errors import WindlassError
 from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
@@ -54,6 +55,7 @@ class Duty(Struct, frozen=True):
 class Coordinator:
     def __init__(self, parts: Parts, settings: CoordinatorSettings, *, watcher: Watcher | None = None) -> None:
         self._parts, self._settings, self._watcher = parts, settings, watcher
+        self._prune = Prune(parts, keep_for=settings.keep_for, batch=settings.batch)
         self._looked_at: int | None = None  # when workers were looked at last
         self._task: asyncio.Task[None] | None = None
 
@@ -62,6 +64,8 @@ class Coordinator:
         return (
             Duty("fire_schedules", self._fire_schedules),
             Duty("expire_workers", self._expire_workers),
+            Duty("expire_runs", self._expire_runs),
+            Duty("prune", self._prune_ended),
         )
 
     def start(self) -> None:
@@ -131,3 +135,12 @@ class Coordinator:
             return Done()
         count = await expire_workers.tick(self._parts, silent_for=self._settings.stale_for, batch=self._settings.batch)
         return Done(count, count == self._settings.batch)
+
+    async def _expire_runs(self) -> Done:
+        count = await expire_runs.tick(self._parts, batch=self._settings.batch)
+        return Done(count, count == self._settings.batch)
+
+    async def _prune_ended(self) -> Done:
+        before = self._prune.removed
+        is_more = await self._prune.tick()
+        return Done(self._prune.removed - before, is_more)

@@ -9,16 +9,19 @@ from windlass.engine.schedule.noting import noted
 from windlass.engine.schedule.release import Released, release_all, tell_of_release
 from windlass.errors import AlreadyExists
 from windlass.model.commands import Declare, PutSchedule
+from windlass.model.run import Deed
 from windlass.model.schedule import Overlap, Schedule, ScheduleStatus
 from windlass.model.time import SECOND, Instant
 from windlass.notify.local import schedules_topic
 from windlass.rules import schedules as rules
+from windlass.rules.limits import check_person
 from windlass.rules.schedule_limits import check_schedule
 from windlass.store.base import Tx
 
 
 async def put_schedule(parts: Parts, command: PutSchedule) -> None:
     check_schedule(command)
+    deed = Deed(by=check_person(command.by))
 
     async def put(tx: Tx) -> Released:
         was = await tx.schedules.lock(command.namespace, command.name)
@@ -27,7 +30,7 @@ async def put_schedule(parts: Parts, command: PutSchedule) -> None:
             raise _taken(was)
         if was is not None and was.declared_in is not None:
             raise _taken(was)
-        return await enter(tx, was, given)
+        return await enter(tx, was, given, deed=deed)
 
     released = await parts.run_tx("put_schedule", put)
     tell_of_release(parts, released)
@@ -40,6 +43,7 @@ async def declare(parts: Parts, command: Declare) -> None:
         check_schedule(schedule)
 
     async def enter_all(tx: Tx) -> list[Released]:
+        await tx.workflows.declare(command.namespace, command.kept)
         now, said, released = await tx.now(), {item.name: item for item in command.schedules}, []
         known = {item.name for item in await tx.schedules.of_program(command.namespace, command.program)}
         for name in sorted(said.keys() | known):
@@ -59,11 +63,11 @@ async def declare(parts: Parts, command: Declare) -> None:
         parts.hub.publish(schedules_topic())
 
 
-async def enter(tx: Tx, was: Schedule | None, given: Schedule) -> Released:
+async def enter(tx: Tx, was: Schedule | None, given: Schedule, *, deed: Deed | None = None) -> Released:
     """Write a definition, unless it is the one we have."""
     if was is None:
         if await tx.schedules.insert(given):
-            await tx.log.append([noted(given, was=None, cause="create")])
+            await tx.log.append([noted(given, was=None, cause="create", deed=deed)])
             return Released()
         # Created by somebody else since it was looked for.
         was = await tx.schedules.lock(given.namespace, given.name)
@@ -73,7 +77,7 @@ async def enter(tx: Tx, was: Schedule | None, given: Schedule) -> Released:
     now = await tx.now()
     changed = rules.redefined(was, given, now=now)
     await tx.schedules.save(changed, was=was)
-    await tx.log.append([noted(changed, was=was, cause="change")])
+    await tx.log.append([noted(changed, was=was, cause="change", deed=deed)])
     if changed.overlap is Overlap.ALLOW and was.overlap is not Overlap.ALLOW:
         return await release_all(tx, changed, now=now)
     return Released()

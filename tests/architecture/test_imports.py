@@ -35,6 +35,9 @@ BAD_IMPORTS = [
     ("testing", "cli", "import windlass.testing"),
     ("drivers", "engine", "import apsw"),
     ("drivers", "worker", "from asyncpg import connect"),
+    ("layers", "telemetry", "import windlass.rules"),
+    ("instruments", "worker", "import prometheus_client"),
+    ("instruments", "engine", "from opentelemetry import trace"),
 ]
 GOOD_IMPORTS = [
     ("cli", "import windlass.settings, windlass.demo"),
@@ -43,6 +46,7 @@ GOOD_IMPORTS = [
     ("engine", "import windlass.store, windlass.rules"),
     ("store", "import apsw, asyncpg"),
     ("notify", "import asyncpg"),
+    ("telemetry", "import windlass.model, prometheus_client, opentelemetry"),
     ("testing", "import windlass.engine, windlass.settings, asyncpg"),
     ("worker", "import windlass.define, windlass.api"),
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
+import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ from windlass.telemetry.observer import Observer
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+LOGGER = logging.getLogger("windlass.telemetry")
 COUNT_ONLY = 0  # as a port: the program has a /metrics of its own
 
 
@@ -78,15 +81,32 @@ def serve_metrics(host: str, port: int, *, registry: CollectorRegistry | None = 
         raise _not_installed("Metrics", "metrics.port", "prometheus-client", "metrics") from None
     try:
         server, thread = start_http_server(port, addr=host, registry=REGISTRY if registry is None else registry)
-    except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        problem = "is in use by another program" if is_taken else f"cannot be had: {error.strerror or error}"
-        raise InvalidInput(
-            f"Port {port} of {host} for metrics {problem}. Set metrics.port (WINDLASS_METRICS_PORT) to another one.",
-            reason="invalid_config",
-            path="metrics.port",
-        ) from None
+    except (OSError, UnicodeError) as error:
+        raise _refused_port(host, port, error) from None
+    if not _is_loopback(host):
+        LOGGER.warning("Metrics are served on %s without a password: names of workflows and steps can be read.", host)
     return Served(server, thread)
+
+
+def _refused_port(host: str, port: int, error: OSError | UnicodeError) -> InvalidInput:
+    """A port that is taken, or that one may not have; or a host that is not this one."""
+    number = error.errno if isinstance(error, OSError) else None
+    setting = "metrics.port" if number in (errno.EADDRINUSE, errno.EACCES) else "metrics.host"
+    why = (isinstance(error, OSError) and error.strerror) or str(error)
+    problem = "is in use by another program" if number == errno.EADDRINUSE else f"cannot be had: {why}"
+    variable = f"WINDLASS_{setting.replace('.', '_').upper()}"
+    return InvalidInput(
+        f"Port {port} of {host} for metrics {problem}. Set {setting} ({variable}) to another one.",
+        reason="invalid_config",
+        path=setting,
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 _LOCK = threading.Lock()

@@ -380,7 +380,8 @@ class Harness:
             return False, None
 
         async def look(tx: Tx) -> tuple[bool, Instant | None, Instant]:
-            return bool(await tx.schedules.due(limit=1)), await tx.schedules.next(), await tx.now()
+            now = await tx.now()
+            return bool(await tx.schedules.due(limit=1)), await tx.schedules.next(after=now), now
 
         is_due, next_at, now = await self.opened.engine.parts.store.read("next_schedule", look)
         return is_due, None if next_at is None else next_at - now

@@ -56,6 +56,7 @@ class Coordinator:
     def __init__(self, parts: Parts, settings: CoordinatorSettings, *, watcher: Watcher | None = None) -> None:
         self._parts, self._settings, self._watcher = parts, settings, watcher
         self._prune = Prune(parts, keep_for=settings.keep_for, batch=settings.batch)
+        self._fired_at: Instant | None = None  # when schedules were looked at last, by the store's clock
         self._looked_at: int | None = None  # when workers were looked at last
         self._task: asyncio.Task[None] | None = None
 
@@ -112,7 +113,9 @@ class Coordinator:
         """Until the next slot, or the interval, whichever is first."""
 
         async def look(tx: Tx) -> tuple[Instant | None, Instant]:
-            return await tx.schedules.next(), await tx.now()
+            now = await tx.now()
+            # What became due since they were looked at is due at once, and what was due then and is so still has failed.
+            return await tx.schedules.next(after=min(now, self._fired_at or now)), now
 
         interval = self._settings.interval_for
         try:
@@ -124,7 +127,9 @@ class Coordinator:
     async def _fire_schedules(self) -> Done:
         # On time is what a coordinator that looks as often as it should finds at its second look at the latest.
         grace = Duration(2 * self._settings.interval_for)
+        self._fired_at = None
         looked = await fire_schedules.tick(self._parts, grace=grace, batch=self._settings.batch)
+        self._fired_at = looked.at
         return Done(looked.fired, looked.is_more)
 
     async def _expire_workers(self) -> Done:

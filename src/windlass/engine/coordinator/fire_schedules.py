@@ -36,6 +36,7 @@ FIRED = "schedule"  # cause in the log
 class Looked(Struct, frozen=True, kw_only=True):
     """What one pass has done."""
 
+    at: Instant  # when it looked
     fired: int = 0
     is_more: bool = False  # there is more to do at once
 
@@ -65,7 +66,7 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
             continue
         fired += len(done.runs)
         is_more = is_more or done.is_more
-    return Looked(fired=fired, is_more=is_more and fired + aside > 0)
+    return Looked(at=now, fired=fired, is_more=is_more and fired + aside > 0)
 
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:

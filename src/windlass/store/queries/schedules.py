@@ -77,9 +77,9 @@ class ScheduleQueries:
         """Of every namespace, the most urgent first."""
         return [schedule_from_row(row) for row in await self._connection.all("due_schedules", limit=limit)]
 
-    async def next(self) -> Instant | None:
-        """When the next one is due that is not due yet."""
-        row = await self._connection.first("next_schedule")
+    async def next(self, *, after: Instant) -> Instant | None:
+        """When the next one is due that was not due at that instant."""
+        row = await self._connection.first("next_schedule", after=after)
         return None if row is None else row[0]
 
     async def of_program(self, namespace: str, program: str) -> builtins.list[Schedule]:

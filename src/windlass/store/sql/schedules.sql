@@ -41,8 +41,8 @@ select {schedule} from schedules r where r.namespace = :namespace order by r.nam
 select {schedule} from schedules r where r.available_at <= {now} order by r.available_at limit :limit;
 
 -- name: next_schedule
--- When the next one is due that is not due yet.
-select min(r.available_at) from schedules r where r.available_at > {now};
+-- When the next one is due after an instant.
+select min(r.available_at) from schedules r where r.available_at > :after;
 
 -- name: schedules_of_program
 -- What a program has declared and not taken back.

@@ -16,6 +16,7 @@ from windlass.testing.conformance import (
     ClaimConformance,
     ControlConformance,
     DeathConformance,
+    DeclarationConformance,
     ExpiryConformance,
     FamilyConformance,
     FencingConformance,
@@ -24,6 +25,7 @@ from windlass.testing.conformance import (
     LeftoverConformance,
     LogConformance,
     MessageConformance,
+    OverlapConformance,
     PauseConformance,
     QueueConformance,
     RetentionConformance,
@@ -32,6 +34,7 @@ from windlass.testing.conformance import (
     StartConformance,
     StepConformance,
     TransactionConformance,
+    TurnConformance,
     WaitConformance,
     WorkerConformance,
 )
@@ -175,3 +178,14 @@ class TestExpiry(ExpiryConformance):
 
 
 class TestSchedules(ScheduleConformance): ...
+
+
+class TestOverlaps(OverlapConformance): ...
+
+
+class TestTurns(TurnConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestDeclarations(DeclarationConformance):
+    until_blocked = TestFencing.until_blocked

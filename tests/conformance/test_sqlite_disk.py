@@ -15,6 +15,7 @@ from windlass.testing.conformance import (
     ClaimConformance,
     ControlConformance,
     DeathConformance,
+    DeclarationConformance,
     ExpiryConformance,
     FamilyConformance,
     FencingConformance,
@@ -23,6 +24,7 @@ from windlass.testing.conformance import (
     LeftoverConformance,
     LogConformance,
     MessageConformance,
+    OverlapConformance,
     PauseConformance,
     QueueConformance,
     RetentionConformance,
@@ -31,6 +33,7 @@ from windlass.testing.conformance import (
     StartConformance,
     StepConformance,
     TransactionConformance,
+    TurnConformance,
     WaitConformance,
     WorkerConformance,
 )
@@ -116,3 +119,12 @@ class TestExpiry(ExpiryConformance): ...
 
 
 class TestSchedules(ScheduleConformance): ...
+
+
+class TestOverlaps(OverlapConformance): ...
+
+
+class TestTurns(TurnConformance): ...
+
+
+class TestDeclarations(DeclarationConformance): ...

@@ -14,6 +14,7 @@ from windlass.testing.conformance import (
     BatchConformance,
     ClaimConformance,
     ControlConformance,
+    DeclarationConformance,
     ExpiryConformance,
     FamilyConformance,
     FencingConformance,
@@ -22,6 +23,7 @@ from windlass.testing.conformance import (
     LeftoverConformance,
     LogConformance,
     MessageConformance,
+    OverlapConformance,
     PauseConformance,
     QueueConformance,
     RetentionConformance,
@@ -30,6 +32,7 @@ from windlass.testing.conformance import (
     StartConformance,
     StepConformance,
     TransactionConformance,
+    TurnConformance,
     WaitConformance,
     WorkerConformance,
 )
@@ -123,3 +126,12 @@ class TestExpiry(ExpiryConformance): ...
 
 
 class TestSchedules(ScheduleConformance): ...
+
+
+class TestOverlaps(OverlapConformance): ...
+
+
+class TestTurns(TurnConformance): ...
+
+
+class TestDeclarations(DeclarationConformance): ...

@@ -144,7 +144,7 @@ def _run(schedule: Schedule, slot: Instant, run_id: RunId, *, now: Instant, is_q
 async def _put_aside(parts: Parts, schedule: Schedule, error: Exception) -> None:
     is_ours = not isinstance(error, WindlassError)
     text = "Schedule %r is put aside: %s. Correct it, or delete it."
-    LOGGER.error(text, schedule.name, error, exc_info=error if is_ours else None)
+    LOGGER.error(text, schedule.name, str(error).rstrip("."), exc_info=error if is_ours else None)
 
     async def save(tx: Tx) -> None:
         locked = await tx.schedules.lock(schedule.namespace, schedule.name)

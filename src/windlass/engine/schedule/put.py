@@ -24,13 +24,13 @@ async def put_schedule(parts: Parts, command: PutSchedule) -> None:
     deed = Deed(by=check_person(command.by))
 
     async def put(tx: Tx) -> Released:
-        was = await tx.schedules.lock(command.namespace, command.name)
         given = new_schedule(command, now=await tx.now())
-        if was is not None and not rules.is_same(was, given) and not command.may_replace:
+        was = await _lock_or_insert(tx, given, deed=deed)
+        if was is None:
+            return Released()
+        if was.declared_in is not None or not (rules.is_same(was, given) or command.may_replace):
             raise _taken(was)
-        if was is not None and was.declared_in is not None:
-            raise _taken(was)
-        return await enter(tx, was, given, deed=deed)
+        return await _change(tx, was, given, deed=deed)
 
     released = await parts.run_tx("put_schedule", put)
     tell_of_release(parts, released)
@@ -47,14 +47,15 @@ async def declare(parts: Parts, command: Declare) -> None:
         now, said, released = await tx.now(), {item.name: item for item in command.schedules}, []
         known = {item.name for item in await tx.schedules.of_program(command.namespace, command.program)}
         for name in sorted(said.keys() | known):
-            was = await tx.schedules.lock(command.namespace, name)
-            if name in said:
-                if was is not None and was.declared_in is None:
-                    raise _taken(was)
-                given = replace(new_schedule(said[name], now=now), declared_in=command.program)
-                released.append(await enter(tx, was, given))
-            elif was is not None and was.declared_in == command.program and was.is_declared:
-                await _take_back(tx, was)
+            if name not in said:
+                await _take_back(tx, command, name)
+                continue
+            given = replace(new_schedule(said[name], now=now), declared_in=command.program)
+            was = await _lock_or_insert(tx, given)
+            if was is not None and was.declared_in is None:
+                raise _taken(was)
+            if was is not None:
+                released.append(await _change(tx, was, given))
         return released
 
     for released in await parts.run_tx("declare", enter_all):
@@ -63,16 +64,18 @@ async def declare(parts: Parts, command: Declare) -> None:
         parts.hub.publish(schedules_topic())
 
 
-async def enter(tx: Tx, was: Schedule | None, given: Schedule, *, deed: Deed | None = None) -> Released:
-    """Write a definition, unless it is the one we have."""
-    if was is None:
-        if await tx.schedules.insert(given):
+async def _lock_or_insert(tx: Tx, given: Schedule, *, deed: Deed | None = None) -> Schedule | None:
+    """The schedule of that name under its lock. None: there was none, and now it is the one given."""
+    while (was := await tx.schedules.lock(given.namespace, given.name)) is None:
+        if await tx.schedules.insert(given):  # else somebody else was first
             await tx.log.append([noted(given, was=None, cause="create", deed=deed)])
-            return Released()
-        # Created by somebody else since it was looked for.
-        was = await tx.schedules.lock(given.namespace, given.name)
-        assert was is not None
-    if rules.is_same(was, given):
+            break
+    return was
+
+
+async def _change(tx: Tx, was: Schedule, given: Schedule, *, deed: Deed | None = None) -> Released:
+    """Write a definition, unless it is the one we have, and that could be read."""
+    if rules.is_same(was, given) and was.error is None:
         return Released()
     now = await tx.now()
     changed = rules.redefined(was, given, now=now)
@@ -83,10 +86,12 @@ async def enter(tx: Tx, was: Schedule | None, given: Schedule, *, deed: Deed | N
     return Released()
 
 
-async def _take_back(tx: Tx, was: Schedule) -> None:
-    gone = rules.undeclared(was)
-    await tx.schedules.save(gone, was=was)
-    await tx.log.append([noted(gone, was=was, cause="undeclared")])
+async def _take_back(tx: Tx, command: Declare, name: str) -> None:
+    was = await tx.schedules.lock(command.namespace, name)
+    if was is not None and was.declared_in == command.program and was.is_declared:
+        gone = rules.undeclared(was)
+        await tx.schedules.save(gone, was=was)
+        await tx.log.append([noted(gone, was=was, cause="undeclared")])
 
 
 def new_schedule(command: PutSchedule, *, now: Instant) -> Schedule:

@@ -42,6 +42,9 @@ TOPICS = (
     "leftovers",
     "expiry",
     "schedules",
+    "overlaps",
+    "turns",
+    "declarations",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given")))
@@ -50,6 +53,7 @@ from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
 from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
 from windlass.testing.conformance.control import ControlConformance  # noqa: E402
 from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
+from windlass.testing.conformance.declarations import DeclarationConformance  # noqa: E402
 from windlass.testing.conformance.expiry import ExpiryConformance  # noqa: E402
 from windlass.testing.conformance.families import FamilyConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
@@ -58,6 +62,7 @@ from windlass.testing.conformance.gates import GateConformance  # noqa: E402
 from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
 from windlass.testing.conformance.messages import MessageConformance  # noqa: E402
+from windlass.testing.conformance.overlaps import OverlapConformance  # noqa: E402
 from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
 from windlass.testing.conformance.queues import QueueConformance  # noqa: E402
 from windlass.testing.conformance.retention import RetentionConformance  # noqa: E402
@@ -66,6 +71,7 @@ from windlass.testing.conformance.schedules import ScheduleConformance  # noqa: 
 from windlass.testing.conformance.starts import StartConformance  # noqa: E402
 from windlass.testing.conformance.steps import StepConformance  # noqa: E402
 from windlass.testing.conformance.transactions import TransactionConformance  # noqa: E402
+from windlass.testing.conformance.turns import TurnConformance  # noqa: E402
 from windlass.testing.conformance.waits import WaitConformance  # noqa: E402
 from windlass.testing.conformance.workers import WorkerConformance  # noqa: E402
 
@@ -92,6 +98,9 @@ SUITES = (
     LeftoverConformance,
     ExpiryConformance,
     ScheduleConformance,
+    OverlapConformance,
+    TurnConformance,
+    DeclarationConformance,
 )
 
 __all__ = [
@@ -118,4 +127,7 @@ __all__ = [
     "LeftoverConformance",
     "ExpiryConformance",
     "ScheduleConformance",
+    "OverlapConformance",
+    "TurnConformance",
+    "DeclarationConformance",
 ]

@@ -109,19 +109,21 @@ def _read_term(term: str, field: Field) -> str:
     if found is None:
         raise Refused(f"{field.name} {shown(term)} is not understood; accepted are {field.accepted}")
     first, last, step = found["first"], found["last"], found["step"]
-    if first and last and _number(first, term, field) > _number(last, term, field):
+    most = field.high - field.low + 1
+    if step and not 1 <= int(step) <= most:
+        raise Refused(f"{field.name} {shown(term)} has a step out of range; accepted are 1 to {most}")
+    ends = [_number(value, term, field) for value in (first, last) if value]
+    if ends != sorted(ends):
         hint = "; at the end of a range Sunday is 7" if last == "SUN" else ""
         raise Refused(f"{field.name} {shown(term)} goes backwards; a range begins with its lower end{hint}")
-    if step and not 1 <= int(step) <= field.high - field.low + 1:
-        most = field.high - field.low + 1
-        raise Refused(f"{field.name} {shown(term)} has a step out of range; accepted are 1 to {most}")
-    written = "-".join(_written(value, term, field) for value in (first, last) if value) or "*"
+    if last and ends[0] == ends[1]:  # the library would take 5-5/2 for 5/2, which goes on
+        return _written(first)
+    written = "-".join(_written(value) for value in (first, last) if value) or "*"
     return f"{written}/{int(step)}" if step else written
 
 
-def _written(value: str, term: str, field: Field) -> str:
-    number = _number(value, term, field)
-    return value if value.isalpha() else str(number)
+def _written(value: str) -> str:
+    return value if value.isalpha() else str(int(value))
 
 
 def _number(value: str, term: str, field: Field) -> int:

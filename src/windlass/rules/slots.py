@@ -27,7 +27,6 @@ from cronsim import CronSim
 
 from windlass.errors import InvalidInput
 from windlass.model.duration import EPOCH, LAST_INSTANT, MAX_DURATION, MICROSECOND, from_instant, shown
-from windlass.model.duration import describe as describe_duration
 from windlass.model.schedule import Timing
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.rules.cron import check_cron
@@ -46,14 +45,12 @@ _checked_cron = lru_cache(maxsize=1_024)(check_cron)
 def check_every(value: Duration, *, what: str = "every") -> Duration:
     """An interval from one second to ten years."""
     found: object = value
-    if isinstance(found, int) and not isinstance(found, bool):
-        if SECOND <= found <= MAX_DURATION:
-            return value
-        found = describe_duration(value) if abs(found) <= MAX_DURATION else shown(found)
-    else:
-        found = shown(found)
-    message = f"Invalid {what} {found}: an interval from 1 s to 10 years was expected."
-    raise InvalidInput(message, reason="invalid_schedule", path=what)
+    is_integer = isinstance(found, int) and not isinstance(found, bool)
+    if not is_integer or not SECOND <= value <= MAX_DURATION:
+        text = f"{_seconds(value)} s" if is_integer and abs(value) <= LAST_INSTANT else shown(found)
+        message = f"Invalid {what} {text}: an interval from 1 s to 10 years was expected."
+        raise InvalidInput(message, reason="invalid_schedule", path=what)
+    return value
 
 
 def next_slot(timing: Timing, anchor: Instant, *, after: Instant) -> Instant | None:
@@ -119,9 +116,12 @@ def _in_words(duration: int) -> str:
         if count:
             words.append(f"{count} {unit}{'s' if count > 1 else ''}")
     if duration:
-        seconds = f"{duration / SECOND:f}".rstrip("0").rstrip(".")
-        words.append("1 second" if duration == SECOND else f"{seconds} seconds")
+        words.append("1 second" if duration == SECOND else f"{_seconds(duration)} seconds")
     return " ".join(words).removeprefix("1 ") if len(words) == 1 else " ".join(words)
+
+
+def _seconds(duration: int) -> str:
+    return f"{duration / SECOND:.6f}".rstrip("0").rstrip(".")
 
 
 def _ordinal(found: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from windlass.model.duration import from_instant
 from windlass.model.schedule import Timing
@@ -36,15 +37,12 @@ class Span(NamedTuple):
 def walk(timing: Timing, anchor: Instant, *, after: Instant, until: Instant) -> list[Instant]:
     """Every slot later than `after` and not later than `until`. `L`, `W` and `#` are not known here."""
     if timing.every is not None:
-        slots = set(range(anchor + timing.every, until + 1, timing.every))
-    else:
-        assert timing.cron is not None
-        spans = spans_of(timing.tz, after - MARGIN, until + MARGIN)
-        if any(field.startswith("*") for field in timing.cron.split()[:2]):
-            slots = set(_shown(timing.cron, spans))
-        else:
-            slots = set(_passed(timing.cron, spans))
-    return [Instant(slot) for slot in sorted(slots) if after < slot <= until]
+        return [Instant(slot) for slot in range(anchor + timing.every, until + 1, timing.every) if slot > after]
+    assert timing.cron is not None
+    spans = spans_of(timing.tz, after - MARGIN, until + MARGIN)
+    is_rhythm = any(field.startswith("*") for field in timing.cron.split()[:2])
+    found = _shown(timing.cron, spans) if is_rhythm else _passed(timing.cron, spans)
+    return [Instant(slot) for slot in sorted(set(found)) if after < slot <= until]
 
 
 def _shown(cron: str, spans: list[Span]) -> Iterator[int]:
@@ -115,20 +113,21 @@ def spans_of(tz: str, first: int, last: int) -> list[Span]:
 @lru_cache(maxsize=100_000)
 def _spans_of_day(tz: str, day: int) -> tuple[Span, ...]:
     spans: list[Span] = []
+    zone = load_zone(tz)
     start, end = day * DAY, (day + 1) * DAY
-    offset = _offset(tz, start)
+    offset = _offset(zone, start)
     for quarter in range(start, end, QUARTER):
-        if _offset(tz, quarter + QUARTER) == offset:
+        if _offset(zone, quarter + QUARTER) == offset:
             continue
         seconds = range(quarter + SECOND, quarter + QUARTER + SECOND, SECOND)
-        change = next(second for second in seconds if _offset(tz, second) != offset)
+        change = next(second for second in seconds if _offset(zone, second) != offset)
         if change < end:
             spans.append(Span(start, change, offset))
-            start, offset = change, _offset(tz, change)
+            start, offset = change, _offset(zone, change)
     return (*spans, Span(start, end, offset))
 
 
-def _offset(tz: str, instant: int) -> int:
-    offset = from_instant(Instant(instant)).astimezone(load_zone(tz)).utcoffset()
+def _offset(zone: ZoneInfo, instant: int) -> int:
+    offset = from_instant(Instant(instant)).astimezone(zone).utcoffset()
     assert offset is not None
     return int(offset.total_seconds()) * SECOND

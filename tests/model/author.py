@@ -29,6 +29,7 @@ MOODS = (0.0, 0.5, 1.0, 1.0, 3.0)
 SUBJECTS = (
     (),
     ("begin", "complete", "wake", "wait", "hold", "resume", "release", "renew", "probe"),
+    ("register", "beat", "leave", "probe", "drain", "expire", "crash"),
     ("await", "send", "decide", "look", "complete"),
     ("await", "gather", "finish", "cancel"),
     ("await", "send", "pause", "resume", "hold", "gate"),
@@ -92,14 +93,16 @@ class Author:
             ("release", 2 * holder, lambda _: do.Release(**self._held(), delay_for=self._one_of(SPANS))),
             ("renew", 2 * holder, lambda _: do.Renew(**self._held(), visibility_for=self._one_of(SPANS))),
             ("repeat", 0 if scene.is_new else 3, lambda _: do.Repeat(back=self._one_of((0, 0, 1, 2, 3, 5, 8)))),
-            ("register", 1, lambda _: do.Register(worker=self._worker())),
-            ("beat", 1, lambda _: do.Beat(worker=self._worker())),
+            ("register", 1, lambda _: do.Register(worker=self._worker(), is_return=self._is(0.5))),
+            ("beat", 1, lambda _: do.Beat(worker=self._worker(), is_draining=self._is(0.1))),
             ("leave", 1, lambda _: do.Leave(worker=self._worker())),
             ("probe", 3, self._probe),
             ("browse", 0.5, self._browse),
             ("advance", 2 if scene.due else 5, self._advance),
             ("jump", 1.5, lambda _: do.Jump(span=self._one_of(JUMPS))),
             ("crash", 2, self._crash),
+            ("drain", 0.5, lambda _: do.Drain(worker=self._worker(), by=self._person())),
+            ("expire", 1, lambda _: do.Expire(silent_for=self._one_of(SPANS[1:]), batch=self._one_of((1, 2, 10)))),
         ]
 
     # How each is made up

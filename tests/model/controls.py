@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.model.context import NAMESPACE, Call, Context
+from tests.model.context import NAMESPACE, WORKERS, Call, Context
 from windlass.model.commands import CancelRun, Decide, PauseRun, ResumeRun, RetryRun, SendEvent, SetGate
 from windlass.model.gate import GateKind
 
@@ -93,6 +93,15 @@ class Retry:
         run_id = context.id_of(self.run, "failed", "cancelled", "paused", weight=context.results)
         from_step = context.key_of(run_id, self.from_step)
         return Call("retry_run", (RetryRun(namespace=NAMESPACE, run_id=run_id, from_step=from_step, by=self.by),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drain:
+    worker: int = 0
+    by: str | None = None
+
+    def call(self, context: Context) -> Call:
+        return Call("drain_worker", (NAMESPACE, WORKERS[self.worker], self.by))
 
 
 @dataclass(frozen=True, kw_only=True)

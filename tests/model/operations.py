@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.model.context import LANES, LONGER, MAX_RECOVERIES, NAMESPACE, VISIBLE_FOR, WORKERS, Call, Context, Held
-from tests.model.controls import OPEN, Cancel, DecideOn, Pause, Resume, Retry, Send, TurnGate
+from tests.model.controls import OPEN, Cancel, DecideOn, Drain, Pause, Resume, Retry, Send, TurnGate
 from tests.model.waiting import Wait
 from windlass.model.commands import (
     BeginStep,
@@ -52,6 +52,8 @@ __all__ = [
     "Complete",
     "Crash",
     "DecideOn",
+    "Drain",
+    "Expire",
     "Finish",
     "Hold",
     "Jump",
@@ -222,21 +224,27 @@ class Repeat:
 @dataclass(frozen=True, kw_only=True)
 class Register:
     worker: int = 0
+    is_return: bool = False
 
     def call(self, context: Context) -> Call:
         id = WorkerId(WORKERS[self.worker])
-        return Call(
-            "register_worker", (RegisterWorker(namespace=NAMESPACE, id=id, host="h", pid=7, served=LANES[:2], slots=3),)
+        command = RegisterWorker(
+            namespace=NAMESPACE, id=id, host="h", pid=7, served=LANES[:2], slots=3, is_return=self.is_return
         )
+        return Call("register_worker", (command,))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beat:
     worker: int = 0
+    is_draining: bool = False
 
     def call(self, context: Context) -> Call:
         id = WorkerId(WORKERS[self.worker])
-        return Call("heartbeat", (Heartbeat(namespace=NAMESPACE, id=id, active=1, completed=context.place, failed=2),))
+        command = Heartbeat(
+            namespace=NAMESPACE, id=id, active=1, completed=context.place, failed=2, is_draining=self.is_draining
+        )
+        return Call("heartbeat", (command,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +253,17 @@ class Leave:
 
     def call(self, context: Context) -> Call:
         return Call("deregister_worker", (NAMESPACE, WorkerId(WORKERS[self.worker])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expire:
+    """A coordinator marks workers that have been silent for that long."""
+
+    silent_for: int = SECOND
+    batch: int = 2
+
+    def call(self, context: Context) -> Call:
+        return Call("expire_workers", (Duration(self.silent_for), self.batch))
 
 
 @dataclass(frozen=True, kw_only=True)

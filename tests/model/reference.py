@@ -23,6 +23,7 @@ from tests.model.rows import (
     Claimed,
     Entry,
     Gate,
+    Heartbeaten,
     Key,
     Looked,
     Message,
@@ -132,40 +133,55 @@ class Reference(Steering):
             slots=command.slots,
             started_at=self.now,
             seen_at=self.now,
+            is_draining=command.is_return and command.id in self.workers and self.workers[command.id].is_draining,
         )
         self.locked.add(command.id)
+        self.watched.add(command.id)
         for queue, name in ((served.queue, served.name) for served in command.served):
             for gate in (("namespace", command.namespace), ("queue", queue), ("workflow", name)):
                 self.gates.setdefault(gate, Gate(*gate))
         return ANYTHING
 
-    def heartbeat(self, command: Heartbeat) -> None:
+    def heartbeat(self, command: Heartbeat) -> Heartbeaten:
         worker = self.workers.get(command.id)
         if worker is None or worker.stopped_at is not None:
             raise Refused("not_found")
         worker.seen_at = self.now
         worker.active, worker.completed, worker.failed = command.active, command.completed, command.failed
+        worker.is_draining = worker.is_draining or command.is_draining
+        return Heartbeaten(worker.is_draining)
 
     def deregister_worker(self, namespace: str, id: str) -> None:
         worker = self.workers.get(id)
-        if worker is not None and worker.stopped_at is None:
-            self._stop(worker)
-            for run in self.runs.values():
-                if run.worker == id:  # what it could not give back before
-                    self.give_back(run, "pending", self.now, cause="release")
+        if worker is not None:
+            self._stop(worker, is_goodbye=True)
+        for run in sorted(self.runs.values(), key=lambda run: run.id):
+            if run.worker == id:  # what it could not give back before
+                self.give_back(run, "pending", self.now, cause="release")
         self.locked.discard(id)
 
+    def expire_workers(self, silent_for: int, batch: int) -> int:
+        """Whoever has been silent for too long counts as offline. Its runs, and its lock, stay as they are."""
+        silent = [
+            item for item in self.workers.values() if item.stopped_at is None and item.seen_at < self.now - silent_for
+        ]
+        for worker in sorted(silent, key=_seen)[:batch]:
+            worker.stopped_at = self.now
+        return min(len(silent), batch)
+
     def probe_workers(self, command: ProbeWorkers) -> Probed:
-        """Who has not stopped, and whose lock nobody holds, is dead: what it held goes back. Whoever asks lives."""
+        """Whose lock nobody holds is dead: what it held goes back. Whoever asks lives; whoever counts as offline is
+        looked at as long as it holds something."""
         self.locked.add(command.worker)
-        there = sorted((item for item in self.workers.values() if item.stopped_at is None), key=_seen)
+        there = {item.id for item in self.workers.values() if item.stopped_at is None}
         dead = []
-        for worker in there:
+        for worker in sorted((item for item in self.workers.values() if item.id in self.watched), key=_seen):
             held = sorted((run for run in self.runs.values() if run.worker == worker.id), key=lambda run: run.id)
-            would_matter = bool(held) and bool(set(worker.served) & set(command.served))
-            if worker.id == command.worker or worker.id in self.locked or not (command.everyone or would_matter):
+            would_matter = command.everyone or bool(set(worker.served) & set(command.served))
+            is_asked = bool(held) or (command.everyone and worker.id in there)
+            if worker.id == command.worker or worker.id in self.locked or not (is_asked and would_matter):
                 continue
-            self._stop(worker)
+            self._stop(worker, is_goodbye=False)
             for run in held:
                 deaths = run.recoveries + 1
                 pause = 0 if deaths == 1 else min(1_000_000 * 2 ** (deaths - 2), 60_000_000)
@@ -174,15 +190,21 @@ class Reference(Steering):
                 if run.status != "paused":
                     run.recoveries = deaths  # nobody gave it back
             dead.append(worker.id)
-        return Probed(is_registered=any(item.id == command.worker for item in there), dead=tuple(dead))
+        return Probed(is_registered=command.worker in there, dead=tuple(dead))
 
     def die(self) -> None:
         """The process ends, and with it its locks."""
         self.locked.clear()
 
-    def _stop(self, worker: Worker) -> None:
-        worker.stopped_at = worker.seen_at = self.now
+    def _stop(self, worker: Worker, *, is_goodbye: bool) -> None:
+        if worker.stopped_at is not None and worker.seen_at >= worker.stopped_at:
+            return
+        if is_goodbye:
+            worker.stopped_at = worker.seen_at = self.now
+        elif worker.stopped_at is None:
+            worker.stopped_at = self.now
         worker.active = 0
+        self.watched.discard(worker.id)
 
     def claim_runs(self, command: ClaimRuns) -> list[Claimed]:
         """Due runs of the lanes served: the most urgent first, then the longest due, then by id."""

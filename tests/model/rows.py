@@ -118,6 +118,7 @@ class Worker:
     completed: int = 0
     failed: int = 0
     stopped_at: int | None = None
+    is_draining: bool = False
 
 
 @dataclass
@@ -145,6 +146,11 @@ class Gate:
 
 
 # Answers
+
+
+@dataclass
+class Heartbeaten:
+    should_drain: bool
 
 
 @dataclass

@@ -49,6 +49,7 @@ class State:
     paused_from: dict[str, str] = field(default_factory=dict)  # how runs stood when they were paused
     followers: set[str] = field(default_factory=set)  # runs that are cancelled with their parent
     locked: set[str] = field(default_factory=set)  # workers whose lock the living process holds
+    watched: set[str] = field(default_factory=set)  # workers whose lock others look at
     hashes: dict[str, bytes] = field(default_factory=dict)  # of the results of runs that are over
 
     def rows(self, table: str) -> dict[Any, Any]:

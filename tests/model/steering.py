@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from tests.model.rows import Cancelled, Entry, Gate, Message, Run, Sent, Started, Step, View
+from tests.model.rows import Cancelled, Entry, Gate, Message, Run, Sent, Started, Step, View, Worker
 from tests.model.state import ANYTHING, TERMINAL, Refused
 from tests.model.waits import Waits
 from windlass.model.commands import CancelRun, Decide, PauseRun, ResumeRun, RetryRun, SendEvent, SetGate
@@ -236,7 +236,9 @@ class Steering(Waits):
     # What is paused as a whole
 
     def set_gate(self, command: SetGate) -> Gate:
-        """Closed by several, it names the first; the first to open it opens it for all."""
+        """Closed by several, it names the first; the first to open it opens it for all. A namespace has one."""
+        if command.kind == "namespace" and command.name != command.namespace:
+            raise Refused("invalid_input")
         gate = self.gates.setdefault((command.kind, command.name), Gate(command.kind, command.name))
         if gate.is_paused != command.is_paused:
             deed = {"by": command.by, "note": command.note}
@@ -254,6 +256,19 @@ class Steering(Waits):
                 self.now if command.is_paused else None,
             )
         return gate
+
+    def drain_worker(self, namespace: str, id: str, by: str | None = None) -> Worker:
+        """Asked once, it stays asked. Nothing that it holds changes."""
+        worker = self.workers.get(id)
+        if worker is None:
+            raise Refused("not_found")
+        if worker.stopped_at is not None:
+            raise Refused("wrong_state")
+        if not worker.is_draining:
+            worker.is_draining = True
+            data = None if by is None else msgspec.json.encode({"by": by})
+            self.log.setdefault(id, []).append(Entry(id, "online", "draining", "drain", self.now, data))
+        return worker
 
     def list_gates(self, namespace: str) -> tuple[Gate, ...]:
         return tuple(gate for _, gate in sorted(self.gates.items()) if gate.is_paused)

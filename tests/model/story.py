@@ -30,7 +30,10 @@ RARE = {
     ),
     "steps": ("begin_step", "complete_step", "suspend_run", "retry_run"),
     "keys": ("start_run", "retry_run"),
-    "workers": ("register_worker", "heartbeat", "deregister_worker", "probe_workers"),
+    "workers": (
+        *("register_worker", "heartbeat", "deregister_worker"),
+        *("probe_workers", "drain_worker", "expire_workers"),
+    ),
     "inbox": ("send_event", "decide", "suspend_run", "retry_run"),
     "gates": ("register_worker", "set_gate"),
 }

@@ -14,11 +14,13 @@ from msgspec.structs import replace
 
 from tests.crash.places import Place, Places, PostgresPlace, PostgresPlaces, sqlite_places
 from tests.model.context import KEYS_EXPIRE_FOR, LANES, MAX_RECOVERIES, NAMESPACE, Call
+from windlass.engine.coordinator import expire_workers
 from windlass.engine.engine import Engine
 from windlass.errors import WindlassError
 from windlass.model.gate import GateKind
 from windlass.model.page import ListRuns
 from windlass.model.run import DEATH, SESSION_LOST, LogEntry
+from windlass.model.time import Duration
 from windlass.runtime import Ids, Rng, seeded_rng
 from windlass.store.base import Tx
 from windlass.store.postgres.store import PostgresStore
@@ -38,7 +40,10 @@ OF_RUNS = frozenset(
     {"get_run", "find_run", "wait_for_result", "list_steps", "read_log", "list_messages", "list_workers", "start_run"}
 )
 OF_CONTROL = frozenset(
-    {"send_event", "decide", "pause_run", "resume_run", "cancel_run", "retry_run", "set_gate", "list_gates"}
+    {
+        *("send_event", "decide", "pause_run", "resume_run", "cancel_run", "retry_run"),
+        *("set_gate", "list_gates", "drain_worker"),
+    }
 )
 GATES = tuple(
     {
@@ -195,6 +200,8 @@ class Subject:
             async with asyncio.timeout(PATIENCE):
                 if call.name == "walk_runs":
                     return await _walk(doors.runs, *call.arguments)
+                if call.name == "expire_workers":
+                    return await _expire(self._engine, *call.arguments)
                 return _comparable(call, await getattr(doors.of(call), call.name)(*call.arguments))
         except Exception as error:
             return error
@@ -294,6 +301,10 @@ def _comparable(call: Call, answer: Any) -> Any:
 def _told(entry: LogEntry) -> LogEntry:
     """What a free lock proves is the one thing in which the databases differ."""
     return replace(entry, cause=DEATH) if entry.cause == SESSION_LOST else entry
+
+
+async def _expire(engine: Engine, silent_for: Duration, batch: int) -> int:
+    return await expire_workers.tick(engine.parts, silent_for=silent_for, batch=batch)
 
 
 async def _walk(runs: Any, query: ListRuns) -> list[list[str]]:

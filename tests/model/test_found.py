@@ -133,3 +133,41 @@ def test_a_decision_on_a_run_whose_worker_died_leaves_it_in_order(stores: Stores
     ]
 
     tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-12")
+@pytest.mark.parametrize("everyone", [False, True])
+def test_a_worker_that_is_silent_first_and_dead_later_is_still_found_dead(stores: Stores, everyone: bool) -> None:
+    story = [
+        do.Register(),
+        do.Start(),
+        do.ClaimDue(),
+        do.Advance(span=MINUTE),
+        do.Expire(),
+        do.Probe(worker=1, everyone=everyone),  # it only stands still
+        do.Crash(moment=Moment.BEFORE_BEGIN, during=do.Register(worker=1)),
+        do.Probe(worker=1, everyone=everyone),
+        do.ClaimDue(worker=1),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60")
+def test_a_silent_worker_that_drains_comes_back_and_drains(stores: Stores) -> None:
+    story = [
+        do.Register(),
+        do.Drain(by="eva"),
+        do.Advance(span=MINUTE),
+        do.Expire(),
+        do.Drain(),
+        do.Beat(),
+        do.Register(is_return=True),
+        do.Beat(),
+        do.Drain(by="tom"),
+        do.Leave(),
+        do.Register(),
+        do.Beat(),
+    ]
+
+    tell(story, stores)

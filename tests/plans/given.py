@@ -22,6 +22,7 @@ from windlass.model.time import HOUR, MINUTE, Duration, Instant
 from windlass.model.worker import Served
 from windlass.store.base import Tx
 from windlass.store.queries.keys import NewKey
+from windlass.store.queries.prune import ExpiredKey, GoneWorker, Remark
 from windlass.testing.conformance import given
 from windlass.testing.conformance.transactions import noted
 from windlass.testing.conformance.workers import beating, registering
@@ -95,6 +96,7 @@ def move_on() -> Iterator[str]:
     yield "update runs set status = 'completed', available_at = null, finished_at = 2 where id like 'run_f%'"
     yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 5 - 2 where id like 'run_l%'"
     yield "update runs set name = 'refund' where id like 'run_o%'"
+    yield f"update runs set schedule = 'nightly' where id like 'run_f%' and {number} % 2 = 0"
     yield (
         f"update runs set status = 'running', available_at = {FAR}, worker = 'wrk_' || ({number} % {WORKING}), poll = 1"
         " where id like 'run_h%'"
@@ -157,6 +159,8 @@ LOG, CLAIM, HOLDER, PARENT = "log_subject", "runs_claim", "runs_worker", "runs_p
 WORKERS, OPEN = "workers_pkey", "workers_open"
 RETRY, INBOX, MESSAGE = "runs_retry", "inbox_pkey", "inbox_id"
 UNREAD, AWAITS, GATES = "inbox_unread", "steps_awaits", "gates_pkey"
+SCHEDULE = "runs_schedule"
+LOG_ORDER, EXPIRES, KEY_EXPIRES, STOPPED = "log_pkey", "runs_expires", "keys_expires", "workers_stopped"
 
 # By which columns an index must be entered: by fewer, it would be a walk through the namespace.
 ENTERED_BY = {
@@ -169,6 +173,7 @@ ENTERED_BY = {
     HOLDER: ("namespace", "worker"),
     WORKERS: ("namespace", "id"),
     PARENT: ("namespace", "parent"),
+    SCHEDULE: ("namespace", "schedule", "id"),
     RETRY: ("namespace", "retry_of"),
     INBOX: ("namespace", "run_id"),
     MESSAGE: ("namespace", "run_id"),
@@ -176,6 +181,10 @@ ENTERED_BY = {
     AWAITS: ("namespace", "run_id"),
     GATES: ("namespace",),  # one for each queue and each workflow
     OPEN: ("namespace",),  # it holds nobody who has stopped
+    LOG_ORDER: ("namespace",),
+    EXPIRES: ("expires_at",),  # it holds nothing that is over
+    KEY_EXPIRES: ("expires_at",),
+    STOPPED: ("stopped_at",),
 }
 
 
@@ -238,6 +247,25 @@ def received() -> Message:
     )
 
 
+def removing(tx: Tx) -> Awaitable[None]:
+    over = [replace(running(), id=id, status=RunStatus.COMPLETED, finished_at=Instant(2)) for id in FINISHED]
+    return tx.prune.remove(over)
+
+
+def forgetting(tx: Tx) -> Awaitable[None]:
+    return tx.prune.remove_remarks(
+        [Remark(namespace=NAMESPACE, seq=7, subject_kind="gate", subject_id="queue/billing")]
+    )
+
+
+def expired_key() -> ExpiredKey:
+    return ExpiredKey(namespace=NAMESPACE, key=KEYS[0], run_id=FINISHED[0], expires_at=Instant(2), is_open=False)
+
+
+def gone_worker() -> GoneWorker:
+    return GoneWorker(namespace=NAMESPACE, id=WorkerId("wrk_s3"), stopped_at=Instant(2), is_named=False)
+
+
 class Hot(NamedTuple):
     call: Call
     indexes: frozenset[str]  # every table that is read is read by one of these
@@ -286,6 +314,8 @@ HOT = {
     "list_runs: of a status that is common": hot(listing(status=RunStatus.PENDING, before=f"run_o{NUMBER + 100}"), RUN),
     "list_runs: since when": hot(listing(created_after=Instant(1), before=f"run_o{NUMBER + 100}"), RUN),
     "list_children": hot(listing(parent=HELD[0].id), PARENT),
+    "list_runs_of_schedule": hot(listing(schedule="nightly"), SCHEDULE),
+    "list_runs_of_schedule: a later page": hot(listing(schedule="nightly", before=f"run_f{NUMBER + 900}"), SCHEDULE),
     "following_children": hot(lambda tx: tx.children.following(NAMESPACE, parents=[run.id for run in HELD]), PARENT),
     "end_runs": hot(
         lambda tx: tx.children.end([replace(running(), status=RunStatus.CANCELLED, finished_at=Instant(2))]), RUN
@@ -333,6 +363,25 @@ HOT = {
     "find_worker": hot(lambda tx: tx.workers.find(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
     "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS, OPEN),
+    "log_after: from the beginning": hot(lambda tx: tx.prune.log_after(NAMESPACE, after=0, limit=10), LOG_ORDER),
+    "log_after: further on": hot(lambda tx: tx.prune.log_after(NAMESPACE, after=1_000, limit=10), LOG_ORDER),
+    "ended_runs": hot(lambda tx: tx.prune.ended(NAMESPACE, ids=FINISHED), RUN),
+    "lock_ended_runs": hot(lambda tx: tx.prune.lock_ended(NAMESPACE, ids=FINISHED), RUN),
+    "ties_of_runs": hot(lambda tx: tx.prune.ties(NAMESPACE, ids=FINISHED), RUN, RETRY, LOG, PARENT),
+    "ended_children": hot(
+        lambda tx: tx.prune.ended_children(NAMESPACE, parent=FINISHED[0], after="", limit=10), PARENT
+    ),
+    "remove_payload": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
+    "remove_steps": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
+    "remove_messages": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
+    "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
+    "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
+    "remove_remark": hot(forgetting, LOG, LOG_ORDER),
+    "expired_keys": hot(lambda tx: tx.prune.expired_keys(from_at=Instant(0), limit=10), KEY_EXPIRES, RUN),
+    "remove_key": hot(lambda tx: tx.prune.remove_keys([expired_key()]), KEY),
+    "gone_workers": hot(lambda tx: tx.prune.gone_workers(gone_for=HOUR, from_at=Instant(0), limit=10), STOPPED, HOLDER),
+    "remove_worker": hot(lambda tx: tx.prune.remove_workers([gone_worker()]), WORKERS, STOPPED),
+    "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES),
 }
 
 # Query: why it needs no guard.
@@ -342,11 +391,19 @@ COLD = {
     "lock_gates": "reads no row",
     "set_gate": "writes one row by its primary key, for a person",
     "load_gate": "reads one row by its primary key, for a person",
-    "open_workers": "reads an id for each open worker and each claim, asked for by a worker that has just come",
+    "open_workers": "reads all workers, which are few, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
     "stopped_workers": "reads a row for each worker that stopped within a day, asked for by people",
     "expire_workers": "reads a row for each worker that has not stopped, every few seconds",
     "count_due_runs": "reads what is not over, for people; test_queues shows that it reads nothing else",
     "count_parked_runs": "the same",
     "count_ended_runs": "reads the end of the log, for people; test_queues shows where it stops",
+    "namespaces_of_log": "one probe of an index for each namespace",
+    "keep_workflow": "writes one row by its primary key, when a worker comes",
+    "forget_workflow": "the same",
+    "kept_workflows": "reads a row for each workflow whose code says how long its runs are kept",
+    "move_cursor": "writes one row by its primary key",
+    "load_cursor": "reads one row by its primary key",
+    "drop_cursor": "writes one row by its primary key",
+    "slowest_cursor": "reads a row for each program that reads the log, of which there are few",
 }

@@ -54,10 +54,9 @@ class WorkerQueries:
         row = await self._connection.first("draining_worker", namespace=namespace, id=id)
         return row is not None and bool(row[0])
 
-    async def stop(self, namespace: str, *, id: WorkerId, is_goodbye: bool = True) -> bool:
-        """Note that a worker has gone, by its own word or found dead. False: it is unknown, or had gone before."""
-        changed = await self._connection.run("stop_worker", namespace=namespace, id=id, is_goodbye=int(is_goodbye))
-        return changed == 1
+    async def stop(self, namespace: str, *, id: WorkerId, is_goodbye: bool = True) -> None:
+        """Note that a worker has gone, by its own word or found dead, and that its lock need not be looked at."""
+        await self._connection.run("stop_worker", namespace=namespace, id=id, is_goodbye=int(is_goodbye))
 
     async def expire(self, *, silent_for: Duration, limit: int) -> int:
         """Note that workers of every namespace were silent for longer than that. Says how many."""
@@ -84,5 +83,5 @@ class WorkerQueries:
         return [worker_from_row(row) for row in rows]
 
     async def everywhere(self) -> set[WorkerId]:
-        """Who has not stopped, or holds a claim, in every namespace."""
+        """Who has not stopped, or only counts as offline and has a lock that tells more, in every namespace."""
         return {WorkerId(row[0]) for row in await self._connection.all("open_workers")}

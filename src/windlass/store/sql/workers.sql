@@ -26,10 +26,13 @@ update workers set draining = 1 where namespace = :namespace and id = :id and st
 select w.draining from workers w where w.namespace = :namespace and w.id = :id and w.stopped_at is null;
 
 -- name: stop_worker
--- Note that a worker has gone, once. Whether by a goodbye shows in when it was last seen: a dead one was not seen since.
+-- Note that a worker has gone, and that no lock tells of it any more. Whether by a goodbye shows in when it was last seen:
+-- one that was silent, or is dead, was not seen since.
 update workers
-   set stopped_at = {now}, seen_at = case when cast(:is_goodbye as bigint) = 1 then {now} else seen_at end, active = 0
- where namespace = :namespace and id = :id and stopped_at is null;
+   set stopped_at = case when cast(:is_goodbye as bigint) = 1 then {now} else coalesce(stopped_at, {now}) end,
+       seen_at = case when cast(:is_goodbye as bigint) = 1 then {now} else seen_at end,
+       active = 0, lock_kind = null
+ where namespace = :namespace and id = :id and (stopped_at is null or seen_at < stopped_at);
 
 -- name: expire_workers
 -- Note that workers of every namespace have been silent for too long, the longest silent first. Touches no run: what they
@@ -94,7 +97,6 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
  order by w.seen_at, w.id;
 
 -- name: open_workers
--- Who has not stopped or still holds a claim, in every namespace: the files of their locks lie side by side, and tell.
-select w.id from workers w where w.stopped_at is null
-union
-select r.worker from runs r where r.worker is not null;
+-- Who has not stopped, or counts as offline only because it was silent, in every namespace: the files of their locks lie
+-- side by side, and still have something to tell.
+select w.id from workers w where w.stopped_at is null or w.lock_kind is not null;

@@ -284,21 +284,24 @@ class Execution:
     # --- what became of it --------------------------------------------------------------------------------------------
 
     def _on_value(self, body: Body, stored: bytes, decoded: Any) -> None:
-        self._left_body(body, StepEnd.COMPLETED)
+        if body.watch is not None:
+            body.left(StepEnd.COMPLETED, now=self.host.clock.monotonic())
+        self._left_body(body)
         self.reports.complete(body, stored, decoded)
 
     def _on_failure(self, body: Body, failure: Failure) -> None:
-        self._left_body(body, StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED, error=failure.type)
+        how = StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED
+        body.left(how, now=self.host.clock.monotonic(), error=failure.type)
+        self._left_body(body)
         self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
 
     def _on_interrupt(self, body: Body) -> None:
-        self._left_body(body, StepEnd.STOPPED)
+        body.left(StepEnd.STOPPED, now=self.host.clock.monotonic())
+        self._left_body(body)
         self.entering.add(body.call)
 
-    def _left_body(self, body: Body, how: StepEnd, *, error: str | None = None) -> None:
-        if body.watch is not None:
-            body.left(how, now=self.host.clock.monotonic(), error=error)
+    def _left_body(self, body: Body) -> None:
         if body.call.group is not None:
             body.call.group.running -= 1
             self.nudge()

@@ -172,6 +172,10 @@ class Schedules(Protocol):
         """All of a namespace, by name."""
         ...
 
+    async def read_schedule_log(self, namespace: str, name: str) -> tuple[LogEntry, ...]:
+        """What became of its definition and its status, oldest first; also of one that is deleted."""
+        ...
+
     async def pause_schedule(self, command: PauseSchedule) -> ScheduleView:
         """Fire no slot until it is resumed. What was started goes on."""
         ...

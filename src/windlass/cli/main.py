@@ -33,6 +33,8 @@ from windlass.cli.queues import queues
 from windlass.cli.resume import resume
 from windlass.cli.retry import retry
 from windlass.cli.runs import runs
+from windlass.cli.schedules.create import create
+from windlass.cli.schedules.group import schedules
 from windlass.cli.send import send
 from windlass.cli.session import Session, shared_options
 from windlass.cli.show import show
@@ -125,7 +127,7 @@ def _about_negative_number(error: Exception, typed: Sequence[str]) -> str | None
     if not isinstance(error, click.NoSuchOption) or NEGATIVE.match(error.option_name) is None:
         return None
     command = (error.ctx.command.name if error.ctx is not None else None) or ""
-    if command not in (start.name, send.name):
+    if command not in (start.name, send.name, create.name):
         return None
     words = _before_dashes(typed)
     words = [word for word in words[words.index(command) :] if word != "--json"]
@@ -161,7 +163,7 @@ def cli() -> None:
 
 
 STARTING = (worker, start)
-LOOKING = (runs, show, explain, queues)
+LOOKING = (runs, show, explain, schedules, queues)
 STEERING = (send, approve, reject, cancel, retry, pause, resume)
 KEEPING = (migrate, doctor, demo)
 

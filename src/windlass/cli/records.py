@@ -69,6 +69,9 @@ def run(value: Run, *, key: str | None, failed: Failure | None, waits_for: str) 
         "parent": value.parent,
         "parent_step": value.parent_step,
         "retry_of": value.retry_of,
+        "schedule": value.schedule,
+        "slot": instant(value.slot),
+        "scheduled_at": instant(value.scheduled_at),
         "failure": failure(failed),
     }
 

@@ -44,6 +44,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     queue: str | None
     since: str | None  # a duration
     parent: str | None  # an id, or the beginning of one
+    schedule: str | None
     key: str | None
     before: str | None
     limit: int
@@ -56,7 +57,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     def filters(self) -> str:
         """The options that select runs, to be typed again."""
         given = {"status": self.status, "workflow": self.name, "queue": self.queue, "since": self.since}
-        given |= {"parent": self.parent, "key": self.key}
+        given |= {"parent": self.parent, "schedule": self.schedule, "key": self.key}
         return "".join(f"--{name} {shlex.quote(value)} " for name, value in given.items() if value is not None)
 
 
@@ -73,6 +74,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 @click.option("--queue", type=sessions.Text(), help="Only runs in this queue.")
 @click.option("--since", type=Span(), help='Only runs started within this time: "90s", "2h", "7d".')
 @click.option("--parent", type=sessions.Text(check_prefix), metavar="RUN", help="Only children of this run.")
+@click.option("--schedule", type=sessions.Text(), metavar="NAME", help="Only runs that this schedule has started.")
 @click.option("--key", type=sessions.Text(check_key), help="Only the run that was started with this key.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many.")
 @click.option("--before", type=sessions.Text(check_run_id), metavar="RUN", help="Only runs older than this one.")
@@ -99,6 +101,7 @@ async def _read(door: Runs, control: Control, wanted: Wanted, *, session: Sessio
         queue=wanted.queue,
         created_after=None if wanted.since is None else Instant(max(0, session.now() - to_duration(wanted.since))),
         parent=parent,
+        schedule=wanted.schedule,
         before=wanted.before,
         limit=wanted.limit,
     )
@@ -123,6 +126,7 @@ async def _of_key(door: Runs, query: ListRuns, *, key: str) -> tuple[RunView, ..
         and query.name in (None, run.name)
         and query.queue in (None, run.queue)
         and query.parent in (None, run.parent)
+        and query.schedule in (None, run.schedule)
         and (query.created_after is None or run.created_at >= query.created_after)
         and (query.before is None or run.id < query.before)
     )

@@ -26,7 +26,9 @@ T = TypeVar("T")
 OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-COMMANDS = "runs|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|migrate|doctor"
+COMMANDS = (
+    "runs|schedules|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|migrate|doctor"
+)
 ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text
 
 

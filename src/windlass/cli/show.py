@@ -129,7 +129,17 @@ def _relatives(run: Run) -> list[str]:
         facts.append(f"child of {run.parent}" + (f" (step {escape(run.parent_step)})" if run.parent_step else ""))
     if run.retry_of is not None:
         facts.append(f"tries {run.retry_of} again")
+    if run.schedule is not None:
+        facts.append(f"schedule {escape(run.schedule)}" + _slot(run))
     return facts
+
+
+def _slot(run: Run) -> str:
+    """For which time of its schedule it is, and how late it began."""
+    if run.slot is None:
+        return "" if run.retry_of is not None else ", triggered"
+    late = "" if run.started_at is None else f", {describe(Duration(max(0, run.started_at - run.slot)))} late"
+    return f" for {from_instant(run.slot):%Y-%m-%d %H:%M:%S} UTC{late}"
 
 
 def _waits(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:

@@ -57,7 +57,7 @@ def start(
     if session.location.target == ":memory:":
         raise NotAllowed(f"{target} keeps its runs in memory: this one would be gone when the command ends.")
     definition = app._registry.find_workflow(workflow)
-    given = _typed(definition, arguments)
+    given = typed(definition, arguments)
 
     async def begin(open: OpenEngine) -> None:
         handle = await Client(door_of(app, open, session)).start(definition, given, options)
@@ -69,10 +69,11 @@ def start(
     session.use_later(begin)
 
 
-def _typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[Any]:
+def typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[Any]:
+    """What was typed, as the workflow declares it."""
     types = [*definition.argument_types, *([Any] * len(arguments))]  # too many are refused by the start itself
-    typed = [value.typed(type) for value, type in zip(arguments, types, strict=False)]
-    for name, type, value in zip(definition.argument_names, types, typed, strict=False):
+    values = [value.typed(type) for value, type in zip(arguments, types, strict=False)]
+    for name, type, value in zip(definition.argument_names, types, values, strict=False):
         if isinstance(value, str) and _wants_a_time(type):
             raise InvalidInput(
                 f"Workflow {definition.name!r}: {name!r} is a date and time with its zone, such as "
@@ -80,7 +81,7 @@ def _typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[A
                 reason="invalid_argument",
                 path=f"$.{name}",
             )
-    return typed
+    return values
 
 
 def _wants_a_time(type: Any) -> bool:

@@ -63,7 +63,8 @@ async def _check_overlap(tx: Tx, tree: Tree) -> None:
                 "Run",
                 tree.root.id,
                 f"one of schedule {schedule.name!r}, which does not overlap, and {other} is not over",
-                wanted="one whose schedule is idle; wait for the other, or cancel it",
+                wanted="one whose schedule is idle",
+                hint="Wait for the other, or cancel it.",
             )
 
 

@@ -370,6 +370,7 @@ class PutSchedule(Struct, frozen=True, kw_only=True):
     overlap: Overlap
     jitter: Duration
     may_replace: bool = False  # else a schedule of that name and another definition is refused
+    by: str | None = None
 
 
 class Declare(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ class ListRuns(Struct, frozen=True, kw_only=True):
     queue: str | None = None
     created_after: Instant | None = None  # then, or later
     parent: RunId | None = None  # only its children
+    schedule: str | None = None  # only runs that this one has started
     before: str | None = None
     limit: int = 50
 

@@ -143,7 +143,8 @@ def resume(schedule: Schedule, *, now: Instant, backfill: bool) -> Schedule:
             "Schedule",
             schedule.name,
             f"no longer declared in {schedule.declared_in}",
-            wanted="one that is; declare it again, or delete it",
+            wanted="one that is",
+            hint="Declare it there again, or delete it.",
         )
     if schedule.status is ScheduleStatus.ACTIVE and schedule.error is None:
         return schedule

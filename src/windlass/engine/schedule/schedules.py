@@ -5,6 +5,7 @@ from __future__ import annotations
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.engine.schedule import put, steer, trigger
+from windlass.engine.schedule.noting import SUBJECT
 from windlass.model.commands import (
     Declare,
     DeleteSchedule,
@@ -14,6 +15,7 @@ from windlass.model.commands import (
     Started,
     TriggerSchedule,
 )
+from windlass.model.run import LogEntry
 from windlass.model.schedule import Schedule, ScheduleStatus, ScheduleView
 from windlass.model.time import Instant
 from windlass.rules.slots import upcoming
@@ -47,6 +49,16 @@ class EngineSchedules:
             return tuple([await _view(tx, schedule) for schedule in await tx.schedules.list(namespace)])
 
         return await until_answered(self._parts.clock, lambda: self._parts.store.read("list_schedules", look))
+
+    async def read_schedule_log(self, namespace: str, name: str) -> tuple[LogEntry, ...]:
+        return tuple(
+            await until_answered(
+                self._parts.clock,
+                lambda: self._parts.store.read(
+                    "read_log", lambda tx: tx.log.of_subject(namespace, kind=SUBJECT, id=name), single=True
+                ),
+            )
+        )
 
     async def pause_schedule(self, command: PauseSchedule) -> ScheduleView:
         await steer.pause_schedule(self._parts, command)

@@ -29,7 +29,13 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
         open = await open_runs(tx, schedule)
         admission = rules.admit(schedule, count(open), is_missed=False)
         if admission not in (rules.Admission.FIRE, rules.Admission.QUEUE):
-            raise WrongState("Schedule", schedule.name, f"still busy with {open[-1].id}", wanted=_wanted(schedule))
+            raise WrongState(
+                "Schedule",
+                schedule.name,
+                f"busy with {open[-1].id}",
+                wanted="one with room for another run",
+                hint=_why_not(schedule),
+            )
         now = await tx.now()
         await tx.schedules.create_runs(
             [
@@ -70,7 +76,7 @@ def count(open: Sequence[OpenRun]) -> rules.Open:
     return rules.Open(admitted=len(open) - queued, queued=queued)
 
 
-def _wanted(schedule: Schedule) -> str:
+def _why_not(schedule: Schedule) -> str:
     if schedule.overlap is Overlap.QUEUE:
-        return "one with room in its queue: one run may wait for another, and one does"
-    return "one whose last run is over: it does not overlap (overlap='skip')"
+        return "One run of it may wait for another (overlap='queue'), and one does."
+    return "Its runs do not overlap (overlap='skip')."

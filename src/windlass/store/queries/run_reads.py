@@ -89,10 +89,14 @@ class RunReads:
             "created_after": query.created_after,
             "limit": query.limit,
         }
-        if query.parent is None:
-            rows = await self._connection.all("list_runs", **filters)
-        else:
+        if query.schedule is not None:
+            rows = await self._connection.all(
+                "list_runs_of_schedule", schedule=query.schedule, parent=query.parent, **filters
+            )
+        elif query.parent is not None:
             rows = await self._connection.all("list_children", parent=query.parent, **filters)
+        else:
+            rows = await self._connection.all("list_runs", **filters)
         return [run_from_row(row) for row in rows]
 
 

@@ -174,6 +174,18 @@ select {run} from runs r
  order by r.id || '' desc
  limit :limit;
 
+-- name: list_runs_of_schedule
+-- One page of the runs that a schedule has started, newest first: a range of their index.
+select {run} from runs r
+ where r.namespace = :namespace and r.schedule = :schedule and r.id < :before
+   and (cast(:status as text) is null or r.status = :status)
+   and (cast(:name as text) is null or r.name = :name)
+   and (cast(:queue as text) is null or r.queue = :queue)
+   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
+   and (cast(:parent as text) is null or r.parent = :parent)
+ order by r.id desc
+ limit :limit;
+
 -- name: set_run_failure
 -- Say why a run is held, or take that back.
 update payloads set failure = :failure where namespace = :namespace and run_id = :id;

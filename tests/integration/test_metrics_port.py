@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import threading
 import urllib.request
 from collections.abc import Iterator
 
@@ -72,12 +73,23 @@ async def test_two_apps_of_a_process_share_a_port_until_both_are_done(free_port:
         assert is_open(free_port)
 
 
-async def test_an_app_that_only_counts_opens_no_port(caplog: pytest.LogCaptureFixture) -> None:
-    for port in (None, 0):
-        async with Telemetry(metrics_port=port, metrics_host=LOOPBACK, traces=True).serving():
-            pass
+async def test_two_registries_cannot_have_one_port(free_port: int) -> None:
+    one, other = (
+        Telemetry(metrics_port=free_port, metrics_host=LOOPBACK, traces=False, registry=CollectorRegistry())
+        for _ in range(2)
+    )
 
-    assert not caplog.records
+    async with one.serving():
+        with pytest.raises(InvalidInput, match="is in use"):
+            async with other.serving():
+                raise AssertionError("it was not refused")
+
+
+async def test_an_app_without_a_port_opens_none() -> None:
+    threads = threading.active_count()
+
+    async with Telemetry(metrics_port=None, metrics_host=LOOPBACK, traces=True, registry=CollectorRegistry()).serving():
+        assert threading.active_count() == threads
 
 
 async def test_a_taken_port_is_refused_in_one_line_that_names_the_setting(taken_port: int) -> None:

@@ -59,9 +59,9 @@ class GuardedObserver:
         for observer in self._observers:
             self._guard.tell(observer.run_ended, namespace=namespace, workflow=workflow, status=status)
 
-    def duty_ended(self, duty: str, *, ran_for: Duration, count: int, is_failed: bool) -> None:
+    def duty(self, name: str, *, seconds: float, count: int, failed: bool) -> None:
         for observer in self._observers:
-            self._guard.tell(observer.duty_ended, duty, ran_for=ran_for, count=count, is_failed=is_failed)
+            self._guard.tell(observer.duty, name, seconds=seconds, count=count, failed=failed)
 
     def schedule_fired(self, *, namespace: str, schedule: str, late_for: Duration) -> None:
         for observer in self._observers:

@@ -78,8 +78,8 @@ class Instruments:
     def _for_schedule(self, *labels: str) -> tuple[Counter, Histogram]:
         return self._fired.labels(*labels), self._lateness.labels(*labels[:-1])
 
-    def _for_duty(self, duty: str) -> tuple[Histogram, Counter, Counter]:
-        return self._duty_time.labels(duty), self._duty_rows.labels(duty), self._duty_failures.labels(duty)
+    def _for_duty(self, name: str) -> tuple[Histogram, Counter, Counter]:
+        return self._duty_time.labels(name), self._duty_rows.labels(name), self._duty_failures.labels(name)
 
 
 class WorkflowSeries:
@@ -119,11 +119,11 @@ class Metrics:
     def run_ended(self, *, namespace: str, workflow: str, status: RunStatus) -> None:
         self._instruments.workflows.of(namespace, workflow).ended[status].inc()
 
-    def duty_ended(self, duty: str, *, ran_for: Duration, count: int, is_failed: bool) -> None:
-        seconds, rows, failures = self._instruments.duties.of(duty)
-        seconds.observe(ran_for / SECOND)
+    def duty(self, name: str, *, seconds: float, count: int, failed: bool) -> None:
+        times, rows, failures = self._instruments.duties.of(name)
+        times.observe(seconds)
         rows.inc(count)
-        failures.inc(is_failed)
+        failures.inc(failed)
 
     def schedule_fired(self, *, namespace: str, schedule: str, late_for: Duration) -> None:
         fired, lateness = self._instruments.schedules.of(namespace, schedule)

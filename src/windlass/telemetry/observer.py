@@ -2,7 +2,7 @@
 
     Observer ── worker_begins ─► WorkerWatch ── run_begins ─► RunWatch ── step_begins ─► StepWatch
        │                             └ ends                      └ ends                      └ ends, once
-       └ run_ended · duty_ended · schedule_fired                what no worker does, as the coordinator
+       └ run_ended · duty · schedule_fired                      what no worker does, as the coordinator
 
 Payloads do not come through here: no input, no output, and of an error its type only. What programs name (workflows,
 steps, keys) does. Durations are microseconds, as everywhere.
@@ -74,7 +74,7 @@ class Observer(Protocol):
         """A run is over, and it was no worker that ended it: too late, too many crashes, cancelled."""
         ...
 
-    def duty_ended(self, duty: str, *, ran_for: Duration, count: int, is_failed: bool) -> None:
+    def duty(self, name: str, *, seconds: float, count: int, failed: bool) -> None:
         """The coordinator has done one round of a duty, for that many rows."""
         ...
 

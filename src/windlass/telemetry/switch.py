@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windlass.errors import InvalidInput
 from windlass.telemetry.guarded import GuardedObserver
@@ -19,39 +19,48 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 LOGGER = logging.getLogger("windlass.telemetry")
-COUNT_ONLY = 0  # as a port: the program has a /metrics of its own
 
 
 class Telemetry:
-    """What an app was told to tell about itself."""
+    """What an app was told to tell about itself.
 
-    def __init__(self, *, metrics_port: int | None, metrics_host: str, traces: bool) -> None:
-        self._port, self._host, self._has_traces = metrics_port, metrics_host, traces
+    A program that shows its metrics itself gives the registry to count into, and need not name a port.
+    """
+
+    def __init__(
+        self,
+        *,
+        metrics_port: int | None,
+        metrics_host: str,
+        traces: bool,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self._port, self._host, self._has_traces, self._registry = metrics_port, metrics_host, traces, registry
         self._observer: Observer | None = None
 
     def observer(self) -> Observer | None:
         """Whom to tell, or None. Raises InvalidInput if what is switched on is not installed."""
-        if self._observer is None and (self._port is not None or self._has_traces):
+        if self._observer is None:
             observers: list[Observer] = []
-            if self._port is not None:
-                observers.append(_make_metrics())
+            if self._port is not None or self._registry is not None:
+                observers.append(_make_metrics(self._registry))
             if self._has_traces:
                 observers.append(_make_traces())
-            self._observer = GuardedObserver(observers)
+            self._observer = GuardedObserver(observers) if observers else None
         return self._observer
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """Answer on the port, if there is one, while the block lasts. Raises InvalidInput if it cannot be had."""
-        if self._port is None or self._port == COUNT_ONLY:
+        if self._port is None:
             yield
             return
-        host, port = self._host, self._port
-        _share(host, port)
+        place = _Place(self._host, self._port, self._registry)
+        _share(place)
         try:
             yield
         finally:
-            await asyncio.to_thread(_leave, host, port)
+            await asyncio.to_thread(_leave, place)
 
 
 class Served:
@@ -93,7 +102,7 @@ def _refused_port(host: str, port: int, error: OSError | UnicodeError) -> Invali
     number = error.errno if isinstance(error, OSError) else None
     setting = "metrics.port" if number in (errno.EADDRINUSE, errno.EACCES) else "metrics.host"
     why = (isinstance(error, OSError) and error.strerror) or str(error)
-    problem = "is in use by another program" if number == errno.EADDRINUSE else f"cannot be had: {why}"
+    problem = "is in use" if number == errno.EADDRINUSE else f"cannot be had: {why}"
     variable = f"WINDLASS_{setting.replace('.', '_').upper()}"
     return InvalidInput(
         f"Port {port} of {host} for metrics {problem}. Set {setting} ({variable}) to another one.",
@@ -109,34 +118,48 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class _Place(NamedTuple):
+    host: str
+    port: int
+    registry: CollectorRegistry | None
+
+
 _LOCK = threading.Lock()
-_SERVED: dict[tuple[str, int], Served] = {}
+_SERVED: dict[_Place, Served] = {}
 
 
-def _share(host: str, port: int) -> None:
+def _share(place: _Place) -> None:
     with _LOCK:
-        served = _SERVED.get((host, port))
+        served = _SERVED.get(place)
         if served is None:
-            _SERVED[host, port] = serve_metrics(host, port)
+            _SERVED[place] = serve_metrics(place.host, place.port, registry=place.registry)
         else:
             served.users += 1
 
 
-def _leave(host: str, port: int) -> None:
+def _leave(place: _Place) -> None:
     with _LOCK:
-        served = _SERVED[host, port]
+        served = _SERVED[place]
         served.users -= 1
         if not served.users:
-            del _SERVED[host, port]
+            del _SERVED[place]
             served.close()
 
 
-def _make_metrics() -> Observer:
+def _make_metrics(registry: CollectorRegistry | None) -> Observer:
     try:
+        from prometheus_client import REGISTRY, CollectorRegistry
+
         from windlass.telemetry.metrics import Metrics
     except ImportError:
         raise _not_installed("Metrics", "metrics.port", "prometheus-client", "metrics") from None
-    return Metrics()
+    if registry is not None and not isinstance(registry, CollectorRegistry):
+        raise InvalidInput(
+            f"metrics takes a prometheus_client.CollectorRegistry, not {type(registry).__name__}.",
+            reason="invalid_option",
+            path="metrics",
+        )
+    return Metrics(REGISTRY if registry is None else registry)
 
 
 def _make_traces() -> Observer:

@@ -41,7 +41,7 @@ class Traces:
     def run_ended(self, *, namespace: str, workflow: str, status: RunStatus) -> None:
         """No span: nothing was executed."""
 
-    def duty_ended(self, duty: str, *, ran_for: Duration, count: int, is_failed: bool) -> None:
+    def duty(self, name: str, *, seconds: float, count: int, failed: bool) -> None:
         """No span: a round of a duty belongs to no run."""
 
     def schedule_fired(self, *, namespace: str, schedule: str, late_for: Duration) -> None:

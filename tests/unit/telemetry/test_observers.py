@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from windlass.model.run import RunStatus
-from windlass.model.time import MILLISECOND, SECOND, Duration
+from windlass.model.time import SECOND, Duration
 from windlass.telemetry.guarded import Guard, GuardedObserver
 from windlass.telemetry.metrics import Metrics, instruments_of
 from windlass.telemetry.traces import Traces, parent_of
@@ -20,8 +20,8 @@ def test_the_duties_of_a_coordinator_are_counted() -> None:
     registry = CollectorRegistry()
     observer = GuardedObserver([Metrics(registry), Traces(TracerProvider(shutdown_on_exit=False))])
 
-    observer.duty_ended("prune", ran_for=Duration(30 * MILLISECOND), count=500, is_failed=False)
-    observer.duty_ended("prune", ran_for=Duration(20 * MILLISECOND), count=0, is_failed=True)
+    observer.duty("prune", seconds=0.03, count=500, failed=False)
+    observer.duty("prune", seconds=0.02, count=0, failed=True)
 
     value, labels = registry.get_sample_value, {"duty": "prune"}
     assert value("windlass_coordinator_duty_seconds_count", labels) == 2

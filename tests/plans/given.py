@@ -253,9 +253,7 @@ def removing(tx: Tx) -> Awaitable[None]:
 
 
 def forgetting(tx: Tx) -> Awaitable[None]:
-    return tx.prune.remove_remarks(
-        [Remark(namespace=NAMESPACE, seq=7, subject_kind="gate", subject_id="queue/billing")]
-    )
+    return tx.prune.remove_remarks([Remark(namespace=NAMESPACE, seq=0, subject_kind="run", subject_id=FINISHED[0])])
 
 
 def expired_key() -> ExpiredKey:

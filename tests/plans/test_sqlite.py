@@ -69,6 +69,7 @@ SEARCH = re.compile(
 SHORT = re.compile(
     r"SCAN CONSTANT ROW$|SCAN [lsha]$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$"
     r"|SEARCH r USING INTEGER PRIMARY KEY \(rowid=\?\)$"
+    r"|SEARCH (?:g|log) USING INTEGER PRIMARY KEY \(rowid[=>]\?\)$"  # the log in its order, as far as was asked for
 )
 LANE = "namespace=? AND queue=? AND name=? AND version=?"
 

@@ -1,7 +1,7 @@
 -- name: namespaces_of_log
 -- Every namespace in which anything has happened: one probe for each.
 with recursive found (namespace) as (
-    select (select g.namespace from log g order by g.namespace limit 1)
+    select (select g.namespace from log g where g.namespace > '' order by g.namespace limit 1)
     union all
     select (select g.namespace from log g where g.namespace > f.namespace order by g.namespace limit 1)
       from found f
@@ -68,11 +68,10 @@ delete from runs where namespace = :namespace and id = :id and finished_at is no
 -- name: remove_remark
 -- What happened to a gate or a schedule, unless nothing has happened to it since and it is still there.
 delete from log
- where namespace = :namespace and seq = :seq
+ where namespace = :namespace and subject_kind = :subject_kind and subject_id = :subject_id and seq = :seq
    and (to_status = 'deleted'
-        or exists (select 1 from log n
-                    where n.namespace = :namespace and n.subject_kind = :subject_kind and n.subject_id = :subject_id
-                      and n.seq > :seq));
+        or seq < (select max(n.seq) from log n
+                   where n.namespace = :namespace and n.subject_kind = :subject_kind and n.subject_id = :subject_id));
 
 -- name: expired_keys
 -- Start keys whose time is over, the oldest first, and whether their run is not.
@@ -85,8 +84,10 @@ select k.namespace, k.key, k.run_id, k.expires_at,
  limit :limit;
 
 -- name: remove_key
--- A start key whose time is over, unless it belongs to another run by now.
-delete from keys where namespace = :namespace and key = :key and run_id = :run_id and expires_at <= {now};
+-- A start key whose time is over, unless it belongs to another run by now. `coalesce` keeps the check away from the index
+-- of those times: with bad statistics a walk through all that have expired looks as cheap as the primary key.
+delete from keys
+ where namespace = :namespace and key = :key and run_id = :run_id and coalesce(expires_at <= {now}, false);
 
 -- name: gone_workers
 -- Workers that have stopped long ago, the first of them first, and whether any run still names them.

@@ -365,13 +365,13 @@ class Harness:
             return ", ".join(f"{execution.claimed.name} {execution.claimed.run_id}" for execution in at_work)
         if not self._has_worker:
             return ""
+        if (await self._next_slot())[0]:  # before the runs: what it fires is one of them
+            return "schedules that are due"
         # A claim that is committed and on its way to the worker shows only in the store. One snapshot for both
         # questions: between two reads a run that was due may become one that runs.
         running, delay = await self._look()
         if running:
             return f"{running[0].name} {running[0].id}, claimed"
-        if (await self._next_slot())[0]:
-            return "schedules that are due"
         return "runs that are due" if delay == 0 else ""
 
     async def _next_slot(self) -> tuple[bool, int | None]:

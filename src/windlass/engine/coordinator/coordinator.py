@@ -18,13 +18,11 @@ from windlass.engine.coordinator import expire_runs, expire_workers, fire_schedu
 from windlass.engine.coordinator.prune import Prune
 from windlass.engine.parts import Parts
 from windlass.errors import WindlassError
-from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
+from windlass.model.time import SECOND, Duration, Instant
 from windlass.notify.local import schedules_topic
 from windlass.store.base import Tx
 
 LOGGER = logging.getLogger("windlass.coordinator")
-
-SHORTEST_PAUSE = MILLISECOND
 
 
 class CoordinatorSettings(Struct, frozen=True, kw_only=True):
@@ -58,6 +56,7 @@ class Coordinator:
         self._prune = Prune(parts, keep_for=settings.keep_for, batch=settings.batch)
         self._fired_at: Instant | None = None  # when schedules were looked at last, by the store's clock
         self._looked_at: int | None = None  # when workers were looked at last
+        self._awake_since: int | None = None  # it was away before; none: it has never been
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -104,25 +103,30 @@ class Coordinator:
         with self._parts.hub.subscribe(schedules_topic()) as subscription:
             while True:
                 subscription.clear()
-                if await self.tick():
+                is_more = await self.tick()
+                pause = 0 if is_more else await self._pause()
+                if pause > 0:
+                    await subscription.wait(self._parts.clock, pause)
+                else:
                     await asyncio.sleep(0)
-                    continue
-                await subscription.wait(self._parts.clock, await self._pause())
 
     async def _pause(self) -> int:
         """Until the next slot, or the interval, whichever is first."""
+        looked_at = self._parts.clock.monotonic()  # before the look: time may pass until its answer is here
 
         async def look(tx: Tx) -> tuple[Instant | None, Instant]:
             now = await tx.now()
-            # What became due since they were looked at is due at once, and what was due then and is so still has failed.
+            # What became due since they were looked at is due now; what was due then, and is so still, has failed.
             return await tx.schedules.next(after=min(now, self._fired_at or now)), now
 
-        interval = self._settings.interval_for
+        pause: int = self._settings.interval_for
         try:
             next_at, now = await self._parts.store.read("next_schedule", look)
-        except WindlassError:
-            return interval
-        return interval if next_at is None else max(SHORTEST_PAUSE, min(interval, next_at - now))
+        except WindlassError as error:
+            LOGGER.warning("The next time of a schedule cannot be read: %s", error)
+        else:
+            pause = pause if next_at is None else min(pause, next_at - now)
+        return looked_at + pause - self._parts.clock.monotonic()
 
     async def _fire_schedules(self) -> Done:
         # On time is what a coordinator that looks as often as it should finds at its second look at the latest.
@@ -134,12 +138,18 @@ class Coordinator:
 
     async def _expire_workers(self) -> Done:
         # Whoever was itself away for a while, as on a laptop that slept, judges nobody: the others were away too.
-        now, before = self._parts.clock.now(), self._looked_at
-        self._looked_at = now
-        if before is not None and now - before > self._settings.interval_for + self._settings.stale_for // 2:
+        if not self._is_awake():
             return Done()
         count = await expire_workers.tick(self._parts, silent_for=self._settings.stale_for, batch=self._settings.batch)
         return Done(count, count == self._settings.batch)
+
+    def _is_awake(self) -> bool:
+        """Has it looked as often as it should for a while, long enough for live workers to be heard of?"""
+        now, before = self._parts.clock.now(), self._looked_at
+        self._looked_at, heard_in = now, self._settings.stale_for // 2
+        if before is not None and now - before > self._settings.interval_for + heard_in:
+            self._awake_since = now
+        return self._awake_since is None or now - self._awake_since >= heard_in
 
     async def _expire_runs(self) -> Done:
         count = await expire_runs.tick(self._parts, batch=self._settings.batch)

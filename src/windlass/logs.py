@@ -130,7 +130,7 @@ def _own_message(record: logging.LogRecord) -> str:
 def _field(record: logging.LogRecord, name: str) -> str | int | None:
     value = record.__dict__.get(name)
     if isinstance(value, str):
-        return _without_passwords(str(value)[:LONGEST])
+        return _without_passwords(str(value)[:LONGEST]) or None
     is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST
     return int(value) if is_number else None  # type: ignore[arg-type]
 

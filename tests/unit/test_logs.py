@@ -99,7 +99,7 @@ def test_json_takes_the_known_fields_of_extra_and_nothing_else(logger: logging.L
     assert found.keys() == {"at", "level", "logger", "message", *FIELDS}
 
 
-@pytest.mark.parametrize("value", [{"card": SECRET}, [SECRET], object(), None, True, 1.5, float("nan"), -(10**19)])
+@pytest.mark.parametrize("value", [{"card": SECRET}, [SECRET], object(), "", None, True, 1.5, float("nan"), -(10**19)])
 def test_a_field_holds_a_text_or_a_number_and_no_object(value: Any, logger: logging.Logger) -> None:
     found = one_object(lambda: logger.info("x", extra={"run": value}))
 

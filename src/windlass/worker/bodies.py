@@ -115,6 +115,7 @@ class Bodies:
             body.call.key,
             self._run_id,
             describe(definition.timeout_for),
+            extra={"run": self._run_id, "step": body.call.key},
         )
         self._on_failure(body, self._timed_out(body))
 

@@ -31,7 +31,7 @@ class RunLog(logging.LoggerAdapter[logging.Logger]):
     """Silent while the run is replayed: what was logged once is not logged again."""
 
     def __init__(self, execution: Execution) -> None:
-        super().__init__(LOGGER, {"run_id": execution.claimed.run_id, "workflow": execution.claimed.name})
+        super().__init__(LOGGER, {**execution.about, "run_id": execution.claimed.run_id})
         self._execution = execution
 
     def isEnabledFor(self, level: int) -> bool:

@@ -41,6 +41,7 @@ class Ending:
             "The claim on run %s ran out while it was executed; another worker may take it. "
             "Give long steps more: ctx.step(..., visibility='1h').",
             self._run_id,
+            extra=self._execution.about,
         )
         self.lose()
 
@@ -101,12 +102,13 @@ class Ending:
     def _tell_dropped(self, error: BaseException | None) -> None:
         """That a claim is lost, or the store is away, happens; what else it refuses somebody should look at."""
         self._is_unanswered |= isinstance(error, Unavailable)
+        run_id, about = self._run_id, self._execution.about
         if error is None or isinstance(error, ClaimLost | Unavailable):
-            LOGGER.info("Run %s is dropped: %s", self._run_id, error or "its write was cancelled")
+            LOGGER.info("Run %s is dropped: %s", run_id, error or "its write was cancelled", extra=about)
         elif isinstance(error, WindlassError):
-            LOGGER.warning("Run %s is dropped: %s", self._run_id, error)
+            LOGGER.warning("Run %s is dropped: %s", run_id, error, extra=about)
         else:
-            LOGGER.error("Run %s is dropped: an error of the worker itself", self._run_id, exc_info=error)
+            LOGGER.error("Run %s is dropped: an error of the worker itself", run_id, exc_info=error, extra=about)
 
     async def _give_back_when_answered(self) -> None:
         """The store was away, and nothing of the run is at work here any more: nobody has to wait for its claim."""
@@ -147,6 +149,7 @@ class Ending:
             "Run %s is over here, but some of its code does not stop (threads: %s); it keeps its slot until it does.",
             self._run_id,
             threads,
+            extra=self._execution.about,
         )
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -51,6 +51,7 @@ class Execution:
     def __init__(self, claimed: ClaimedRun, definition: WorkflowDefinition, host: Host) -> None:
         self.claimed, self.host = claimed, host
         self.codec, self.registry = host.codec, host.registry
+        self.about = {"run": claimed.run_id, "workflow": claimed.name}  # what a record of the log is about
         self.tree = TaskTree(self.nudge)
         self.tenure = Tenure(claimed, host.clock)
         self.now: int = claimed.started_at if claimed.begun_at is None else claimed.begun_at
@@ -75,7 +76,7 @@ class Execution:
         self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
         self._standby = Standby(host, claimed, leave=self._leave_if_nothing_came)
-        self._patience = Patience(host, workflow=claimed.name, nudge=self.nudge)
+        self._patience = Patience(host, claimed, nudge=self.nudge)
         self.bodies = Bodies(
             host,
             claimed.run_id,
@@ -172,7 +173,7 @@ class Execution:
         try:
             self.advance()
         except Exception:
-            LOGGER.exception("Run %s is dropped: an error of the worker itself", self.claimed.run_id)
+            LOGGER.exception("Run %s is dropped: an error of the worker itself", self.claimed.run_id, extra=self.about)
             self.ending.lose()
 
     def advance(self) -> None:
@@ -255,7 +256,8 @@ class Execution:
             self._disagree(mismatch.other_result(self.claimed.run_id, call.key, refused))
             return True
         except Exception as broken:  # the codec's hook, for example a key service that does not answer
-            LOGGER.warning("Run %s is given back: %r cannot be read: %s", self.claimed.run_id, call.key, broken)
+            told, about = "Run %s is given back: %r cannot be read: %s", {**self.about, "step": call.key}
+            LOGGER.warning(told, self.claimed.run_id, call.key, broken, extra=about)
             self.ending.end(self.reports.release(delay_for=LATER))
             return True
         if call.group is None:
@@ -293,6 +295,7 @@ class Execution:
         how = StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED
         body.left(how, now=self.host.clock.monotonic(), error=failure.type)
         self._left_body(body)
+        failures.tell_step(self.claimed, body, failure)
         self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
 

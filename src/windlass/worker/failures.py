@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,8 +12,12 @@ from typing import Any
 from windlass.codec import Codec, safe_text
 from windlass.define.workflow import StepDefinition
 from windlass.errors import InvalidInput, StepError, StepFailed
+from windlass.model.commands import ClaimedRun
 from windlass.model.duration import to_duration
 from windlass.model.failure import Failure, FailureKind
+from windlass.worker.calls import Body
+
+LOGGER = logging.getLogger("windlass.worker")
 
 Classify = Callable[[BaseException], str | None]
 
@@ -72,6 +77,35 @@ def of_workflow(error: BaseException, *, codec: Codec) -> Failure:
     return Failure(
         kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=_traceback_text(error)
     )
+
+
+def tell_step(claimed: ClaimedRun, body: Body, failure: Failure) -> None:
+    """Log that a step failed: of which type, and where. The text may quote a payload, and is in the database."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
+    key, attempt = body.call.key, body.call.attempt
+    about = {"run": claimed.run_id, "workflow": claimed.name, "step": key}
+    told = "Step %r of run %s failed at attempt %d: %s%s"
+    LOGGER.info(told, key, claimed.run_id, attempt, failure.type, _place(body), extra=about)
+
+
+def tell_run(claimed: ClaimedRun, failure: Failure) -> None:
+    """Log that a run has failed: of which type, and in which step."""
+    about = {"run": claimed.run_id, "workflow": claimed.name, "step": failure.step}
+    where = f" in step {failure.step!r}" if failure.step else ""
+    LOGGER.warning("Run %s (%r) failed: %s%s", claimed.run_id, claimed.name, failure.type, where, extra=about)
+
+
+def _place(body: Body) -> str:
+    """The line that raised, if there is one: a step that passed its time-out has none."""
+    work = body.work
+    if body.is_timed_out or work is None or not work.done() or work.cancelled():
+        return ""
+    error = work.exception()
+    if error is None or error.__traceback__ is None:
+        return ""
+    frame = traceback.extract_tb(error.__traceback__, limit=-1)[0]
+    return f" at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def to_exception(failure: Failure, definition: StepDefinition, *, codec: Codec, key: str) -> Exception:

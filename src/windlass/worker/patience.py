@@ -21,8 +21,8 @@ PATIENCE = SECOND
 
 
 class Patience:
-    def __init__(self, host: Host, *, workflow: str, nudge: Callable[[], None]) -> None:
-        self._host, self._workflow, self._nudge = host, workflow, nudge
+    def __init__(self, host: Host, claimed: ClaimedRun, *, nudge: Callable[[], None]) -> None:
+        self._host, self._claimed, self._nudge = host, claimed, nudge
         self._foreign: set[asyncio.Future[Any]] = set()
         self._is_out = self._has_warned = False
         self._timer: Timer | None = None
@@ -48,7 +48,8 @@ class Patience:
             LOGGER.warning(
                 "Workflow %r awaits something that is not a call of ctx, so its order cannot be repeated and it keeps "
                 "its slot. Make it a step: await ctx.step(fn, ...).",
-                self._workflow,
+                self._claimed.name,
+                extra={"run": self._claimed.run_id, "workflow": self._claimed.name},
             )
         self._nudge()
 
@@ -75,6 +76,7 @@ class Standby:
                 self._claimed.run_id,
                 self._claimed.name,
                 awaited,
+                extra={"run": self._claimed.run_id, "workflow": self._claimed.name},
             )
         self._timer = self._host.clock.call_later(half_of_claim, self._end)
 

@@ -30,7 +30,7 @@ from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Timer
 from windlass.telemetry.observer import Departure
-from windlass.worker import recall
+from windlass.worker import failures, recall
 from windlass.worker.calls import Body, Call
 
 if TYPE_CHECKING:
@@ -290,6 +290,8 @@ class Reports:
         )
         self._execution.outcome, self._execution.departure = status, Departure(status)
         self._execution.error = "" if failure is None else failure.type
+        if failure is not None:
+            failures.tell_run(self._execution.claimed, failure)
 
     async def hold(self, error: ReplayMismatch) -> None:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)

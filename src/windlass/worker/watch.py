@@ -80,6 +80,7 @@ class LoopWatch:
             line,
             culprit,
             culprit,
+            extra={"workflow": name},
         )
 
     def _where(self) -> tuple[str, str, str] | None:

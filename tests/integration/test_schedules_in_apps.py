@@ -1,4 +1,4 @@
-"""Schedules as a program sees them: declared in its code, fired beside its worker, taken back when it says so no more."""
+"""Schedules as a program sees them: declared in its code, fired beside its worker, and taken back."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def test_what_is_declared_while_a_worker_runs_is_entered_at_once(url: str)
 async def entered(app: windlass.App) -> None:
     """Until what was declared stands in the database."""
     while not await app.schedules.list():
-        await asyncio.sleep(0.001)
+        pass
 
 
 async def test_the_blocking_door_has_the_same_schedules(url: str) -> None:
@@ -167,5 +167,5 @@ async def test_a_workflow_may_not_touch_schedules() -> None:
         async def meddling(ctx: windlass.Context) -> None:
             await harness.app.schedules.list()
 
-        with pytest.raises(windlass.RunFailed, match="app.schedules.list"):
+        with pytest.raises(windlass.RunFailed, match=r"app\.schedules\.list"):
             await harness.run(meddling)

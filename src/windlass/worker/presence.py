@@ -6,7 +6,6 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass
 
 from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
@@ -141,16 +140,13 @@ class Presence:
 
     async def _come_back(self) -> None:
         """Taken for dead, as after a lost session, or silent for too long: drop every run that somebody else has by
-        now, and enter anew. One that drains goes on with that: its row remembers, and what is left is given back."""
-        for execution in tuple(self.executions):
-            execution.ending.start(self._renew(execution))
+        now, and enter anew. One that drains goes on with that: its row remembers, and what is left is given back.
+
+        It only looks, and renews nothing: a claim that has run out, by its own clock, is for others to take.
+        """
         LOGGER.warning("Worker %s was taken for dead and registers anew; runs it lost are dropped.", self.id)
         try:
+            await self._look_at_runs()
             await self.enter()
         except WindlassError as error:
             LOGGER.warning("Worker %s cannot register anew: %s", self.id, error)
-
-    async def _renew(self, execution: Execution) -> None:
-        """Raises ClaimLost if somebody else has the run. Without an answer nothing is known, and the next look asks."""
-        with suppress(Unavailable):
-            await execution.reports.renew(execution.tenure.visibility_for)

@@ -138,8 +138,9 @@ def _slot(run: Run) -> str:
     """For which time of its schedule it is, and how late it began."""
     if run.slot is None:
         return "" if run.retry_of is not None else ", triggered"
-    late = "" if run.started_at is None else f", {describe(Duration(max(0, run.started_at - run.slot)))} late"
-    return f" for {from_instant(run.slot):%Y-%m-%d %H:%M:%S} UTC{late}"
+    late = 0 if run.started_at is None else run.started_at - run.slot
+    told = f", {describe(Duration(late))} late" if late >= SECOND else ""
+    return f" for {from_instant(run.slot):%Y-%m-%d %H:%M:%S} UTC{told}"
 
 
 def _waits(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:

@@ -15,7 +15,8 @@ from windlass.model.run import RunId
 from windlass.model.step import Step
 from windlass.model.worker import Worker
 from windlass.rules.explain import Facts, explain
-from windlass.rules.explain.facts import awaited_children, awaits_event
+from windlass.rules.explain.facts import Turn, awaited_children, awaits_event
+from windlass.rules.runs import is_queued
 from windlass.store.base import Tx
 
 
@@ -32,7 +33,7 @@ async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanatio
             gates=tuple(await tx.gates.closed(namespace)),
             unread=await _unread(tx, namespace, run_id, facts.steps),
         )
-        return await _with_children(tx, facts)
+        return await _with_turn(tx, await _with_children(tx, facts))
 
     # One snapshot: a run that is claimed between two reads would seem to wait for the worker that has it.
     return explain(await until_answered(parts.clock, lambda: parts.store.read("explain_run", look)))
@@ -82,3 +83,17 @@ async def _with_children(tx: Tx, facts: Facts) -> Facts:
     if child is not None:
         child = replace(child, workers=facts.workers, gates=facts.gates)
     return replace(facts, children=statuses, child=child)
+
+
+async def _with_turn(tx: Tx, facts: Facts) -> Facts:
+    """The runs of its schedule that have to end before it begins, and more about the first of them."""
+    run = facts.run
+    if run.schedule is None or not is_queued(run):
+        return facts
+    open = await tx.schedules.open_runs(run.namespace, run.schedule)
+    ahead = tuple(other.id for other in open if not other.is_queued)
+    first = await _facts(tx, run.namespace, ahead[0]) if ahead else None
+    if first is not None:
+        first = replace(first, workers=facts.workers, gates=facts.gates)
+    schedule = await tx.schedules.load(run.namespace, run.schedule)
+    return replace(facts, turn=Turn(ahead=ahead, first=first, overlap=None if schedule is None else schedule.overlap))

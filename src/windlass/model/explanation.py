@@ -23,6 +23,7 @@ class Situation(StrEnum):
     WAITING_FOR_CHILD = "waiting_for_child"  # or for children of one map
     WAITING_FOR_APPROVAL = "waiting_for_approval"
     WAITING_FOR_SEVERAL = "waiting_for_several"  # of these, and perhaps a time, at once
+    WAITING_FOR_TURN = "waiting_for_turn"  # behind another run of its schedule
     PAUSED = "paused"  # by a person
     PAUSING = "pausing"  # a person wants it paused; its worker has not come to that yet
     MISMATCH = "mismatch"  # paused: the code changed under it

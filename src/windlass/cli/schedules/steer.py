@@ -179,7 +179,8 @@ def _ask(session: Session, view: ScheduleView) -> None:
     name = escape(view.schedule.name)
     if session.is_json or not (session.screen.is_terminal and sys.stdin.isatty()):
         raise click.UsageError(f"Deleting {name} cannot be taken back: say --yes where nobody can be asked.")
-    if not click.confirm(f"Delete schedule {name}? It was fired {view.schedule.fired:,} times.", err=True):
+    fired = "1 time" if view.schedule.fired == 1 else f"{view.schedule.fired:,} times"
+    if not click.confirm(f"Delete schedule {name}? It has fired {fired}.", err=True):
         raise click.ClickException("Nothing was deleted.")
 
 

@@ -22,6 +22,7 @@ from windlass.model.run import (
     RunStatus,
     RunView,
 )
+from windlass.model.schedule import Overlap
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import Instant
 from windlass.model.worker import Served, Worker
@@ -29,6 +30,14 @@ from windlass.rules.gates import is_behind
 from windlass.rules.workers import can_take
 
 DEEDS = frozenset({APPROVED_BY, CANCELLED_BY, PAUSED_BY, REJECTED_BY, RESUMED_BY, RETRIED_BY})
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """What a run waits for that has not begun because another run of its schedule is not over."""
+
+    ahead: tuple[RunId, ...]  # those that have to end first, the oldest first
+    first: Facts | None  # of them
+    overlap: Overlap | None  # of the schedule, as long as there is one
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -42,6 +51,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     children: Mapping[RunId, RunStatus] = {}  # of the runs it waits for, where they stand
     child: Facts | None = None  # the first of them that has not ended; who that one waits for is not looked up
     retry: RunId | None = None  # the run that tries this one again
+    turn: Turn | None = None  # none: it waits for no other run of its schedule
 
     @property
     def run(self) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.model.duration import between
+from windlass.model.duration import between, moment
 from windlass.model.explanation import Explanation, Situation
 from windlass.model.run import GONE
 from windlass.model.step import Step, StepKind
@@ -66,6 +66,14 @@ def _tries_again(facts: Facts, wait: Step, goes_on_at: Instant) -> Explanation:
     )
 
 
+def _begins(facts: Facts, when: str) -> str:
+    run = facts.run
+    if run.schedule is None or run.slot is None:
+        return f"It was started to begin later: {when}."
+    slot = moment(run.slot, now=facts.now)
+    return f"It is the run of schedule {run.schedule!r} for {slot}. It begins {when}: spread by the schedule's jitter."
+
+
 def _until_told(facts: Facts, due_at: Instant) -> Explanation:
     """Until a time that no step has named."""
     now, when = facts.now, at(due_at, now=facts.now)
@@ -77,7 +85,7 @@ def _until_told(facts: Facts, due_at: Instant) -> Explanation:
         text = f"A worker gave it back {ago(facts.since, now=now)}; it goes on {when}."
     else:
         code = Situation.STARTS_LATER
-        text = f"It was started to begin later: {when}. No worker is needed before."
+        text = f"{_begins(facts, when)} No worker is needed before."
     return answer(
         facts,
         code,

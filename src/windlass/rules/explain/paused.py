@@ -5,6 +5,7 @@ from __future__ import annotations
 from windlass.model.explanation import Explanation, Situation
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.gates import closed_gates, openings
+from windlass.rules.explain.turn import time_out_of_turn, turn_beside
 from windlass.rules.explain.words import Advice, ago, answer, by, must_end, quoted, since, step_of
 from windlass.rules.runs import is_expired
 
@@ -17,7 +18,8 @@ def paused(facts: Facts) -> Explanation:
         facts,
         Situation.PAUSED,
         f"It has been paused{by(deed.by)} {since(facts.since, now=facts.now)}{quoted(deed.note)}.",
-        _time_out(facts),
+        _time_out(facts) if facts.turn is None else time_out_of_turn(facts),
+        turn_beside(facts),
         closed_gates(facts),
         advice=[("let it go on", f"windlass resume {facts.run.id}"), *openings(facts)],
         since=facts.since,

@@ -13,6 +13,7 @@ from windlass.rules.explain.awaited import Awaited, awaited
 from windlass.rules.explain.due import due
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.gates import closed_gates, openings
+from windlass.rules.explain.turn import waits_for_turn
 from windlass.rules.explain.words import Advice, answer, at, count, joined, must_end, since
 from windlass.rules.runs import is_expired
 
@@ -23,6 +24,8 @@ NO_DEADLINE = "There is no deadline."
 
 def waits(facts: Facts, *, explain: Explain) -> Explanation:
     """`explain` says what a child stands at."""
+    if facts.turn is not None:
+        return waits_for_turn(facts, facts.turn, clause=lambda other: clause_about(other, explain(other)))
     due_at, things = facts.run.available_at, awaited(facts)
     if due_at is not None and due_at <= facts.now:
         return due(facts, due_at, _in_vain(facts, things))
@@ -112,6 +115,7 @@ def clause_about(facts: Facts, found: Explanation) -> str:
         Situation.STARTS_LATER: f"starts at {when}",
         Situation.GIVEN_BACK: f"goes on at {when}",
         Situation.WORKERS_DYING: f"was taken from dead workers and goes on at {when}",
+        Situation.WAITING_FOR_TURN: f"waits for its turn in schedule {run.schedule!r}",
         Situation.PAUSED: f"is {found.brief or 'paused'}",
         Situation.PAUSING: f"is {found.brief}",
         Situation.MISMATCH: "is paused because the code changed under it",

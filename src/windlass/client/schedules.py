@@ -13,17 +13,19 @@ from windlass.api.service import Schedules as Service
 from windlass.client.handle import Door, Handle
 from windlass.client.inside import refuse_inside_a_workflow
 from windlass.define.context import Context
+from windlass.define.options import refuse_unknown_options
 from windlass.define.schedule import ScheduleOptions, read_plan, schedule_command
 from windlass.model.commands import DeleteSchedule, PauseSchedule, ResumeSchedule, TriggerSchedule
 from windlass.model.duration import from_instant
 from windlass.model.schedule import ScheduleView
 from windlass.model.time import Instant
 from windlass.rules.limits import check_name, check_note, check_person
-from windlass.rules.schedule_words import why_not
-from windlass.rules.slots import describe
+from windlass.rules.schedule_words import times, why_not
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
+
+OPTIONS = ("name", "replace", *ScheduleOptions.__annotations__)
 
 
 class ScheduleInfo(Struct, frozen=True, kw_only=True):
@@ -77,6 +79,7 @@ class Schedules:
         changed there.
         """
         service = await self._asked("create")
+        refuse_unknown_options(options, verb="schedules.create", function=fn, args=args, allowed=OPTIONS)
         definition = self._door.registry.find_workflow(fn, verb="app.schedules.create")
         plan = read_plan(**options)
         command = schedule_command(
@@ -144,7 +147,7 @@ def _info(view: ScheduleView) -> ScheduleInfo:
         name=schedule.name,
         workflow=schedule.workflow,
         queue=schedule.queue,
-        times=describe(schedule.timing),
+        times=times(schedule.timing),
         cron=schedule.timing.cron,
         every=None if every is None else timedelta(microseconds=every),
         tz=schedule.timing.tz,

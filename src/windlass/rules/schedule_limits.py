@@ -29,9 +29,9 @@ def check_schedule(command: PutSchedule) -> None:
 
 def check_timing(timing: Timing) -> Timing:
     if (timing.cron is None) == (timing.every is None):
-        given = "neither" if timing.cron is None else "both"
+        given = "neither was" if timing.cron is None else "both were"
         raise InvalidInput(
-            f"A schedule takes cron or every, and {given} was given: cron='0 9 * * *' or every='10m'.",
+            f"A schedule takes cron or every, and {given} given: cron='0 9 * * *' or every='10m'.",
             reason="invalid_schedule",
             path="cron",
         )

@@ -6,6 +6,7 @@ from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.engine.schedule import put, steer, trigger
 from windlass.engine.schedule.noting import SUBJECT
+from windlass.errors import InvalidInput
 from windlass.model.commands import (
     Declare,
     DeleteSchedule,
@@ -90,4 +91,7 @@ def _next(schedule: Schedule) -> tuple[Instant, ...]:
     """What it will fire, if nothing changes: nothing while it is paused or cannot be read."""
     if schedule.status is ScheduleStatus.PAUSED or schedule.error is not None:
         return ()
-    return tuple(upcoming(schedule.timing, schedule.anchor, after=schedule.last_slot, count=SHOWN))
+    try:
+        return tuple(upcoming(schedule.timing, schedule.anchor, after=schedule.last_slot, count=SHOWN))
+    except InvalidInput:  # a zone that is gone: nobody has looked at it since
+        return ()

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from windlass.errors import InvalidInput
 from windlass.telemetry.guarded import GuardedObserver
@@ -17,6 +17,10 @@ from windlass.telemetry.observer import Observer
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    MetricsRegistry: TypeAlias = CollectorRegistry
+else:
+    MetricsRegistry = Any  # to be named by those who must not import what may not be installed
 
 LOGGER = logging.getLogger("windlass.telemetry")
 
@@ -33,7 +37,7 @@ class Telemetry:
         metrics_port: int | None,
         metrics_host: str,
         traces: bool,
-        registry: CollectorRegistry | None = None,
+        registry: MetricsRegistry | None = None,
     ) -> None:
         self._port, self._host, self._has_traces, self._registry = metrics_port, metrics_host, traces, registry
         self._observer: Observer | None = None
@@ -82,7 +86,7 @@ class Served:
         self._thread.join()
 
 
-def serve_metrics(host: str, port: int, *, registry: CollectorRegistry | None = None) -> Served:
+def serve_metrics(host: str, port: int, *, registry: MetricsRegistry | None = None) -> Served:
     """Answer `GET /metrics` in a thread. Port 0 takes any that is free. Raises InvalidInput."""
     try:
         from prometheus_client import REGISTRY, start_http_server
@@ -121,7 +125,7 @@ def _is_loopback(host: str) -> bool:
 class _Place(NamedTuple):
     host: str
     port: int
-    registry: CollectorRegistry | None
+    registry: MetricsRegistry | None
 
 
 _LOCK = threading.Lock()
@@ -146,7 +150,7 @@ def _leave(place: _Place) -> None:
             served.close()
 
 
-def _make_metrics(registry: CollectorRegistry | None) -> Observer:
+def _make_metrics(registry: MetricsRegistry | None) -> Observer:
     try:
         from prometheus_client import REGISTRY, CollectorRegistry
 

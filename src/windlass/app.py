@@ -44,6 +44,7 @@ from windlass.rules.limits import check_limit, check_namespace, check_queue
 from windlass.rules.workers import heartbeat_every
 from windlass.runtime import Clock, Ids, Rng, SystemClock, system_rng
 from windlass.settings import Settings, load_settings, parse_url, resolve_url
+from windlass.telemetry.switch import MetricsRegistry, Telemetry
 
 if TYPE_CHECKING:
     from windlass.assembly import Opened
@@ -63,7 +64,8 @@ class App(Declarations, Asks):
     """Durable workflows over one database: `App()` uses ./windlass.db, `App("postgresql://…")` a server.
 
     The database is chosen by the argument, else WINDLASS_URL, else windlass.toml, else ./windlass.db. `classify` names
-    the failure kind of an exception, or answers None to leave it to the defaults.
+    the failure kind of an exception, or answers None to leave it to the defaults. `metrics` is a registry of
+    prometheus-client to count into.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class App(Declarations, Asks):
         classify: Callable[[BaseException], FailureKind | str | None] | None = None,
         codec: Codec | Hook | None = None,
         settings: Settings | None = None,
+        metrics: MetricsRegistry | None = None,
         _clock: Clock | None = None,
         _rng: Rng | None = None,
         _hooks: Hooks | None = None,
@@ -86,6 +89,12 @@ class App(Declarations, Asks):
         self._clock = _clock or SystemClock()
         self._rng = _rng or system_rng()
         self._hooks = _hooks
+        self._telemetry = Telemetry(
+            metrics_port=self._settings.metrics_port,
+            metrics_host=self._settings.metrics_host,
+            traces=self._settings.traces,
+            registry=metrics,
+        )
         self._registry = Registry()
         self._program = _program(sys._getframe(1).f_globals)
         door = self._door()
@@ -144,7 +153,7 @@ class App(Declarations, Asks):
             )
         opened = await self._opening.get()
         worker = Worker(
-            Doors(opened.work, opened.control),
+            Doors(opened.work, opened.control, self._telemetry.observer()),
             registry=self._registry,
             codec=self._codec,
             clock=self._clock,
@@ -160,7 +169,8 @@ class App(Declarations, Asks):
             classify=self._classify,
         )
         await self._declare(opened)
-        async with Declaring(self._registry, lambda: self._declare(opened)), opened.coordinated():
+        declaring = Declaring(self._registry, lambda: self._declare(opened))
+        async with self._telemetry.serving(), declaring, opened.coordinated():
             await worker.start()
             self._workers.append(worker)
             try:
@@ -231,7 +241,14 @@ class App(Declarations, Asks):
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
 
-        opened = await open_engine(self._url, self._settings, clock=self._clock, rng=self._rng, hooks=self._hooks)
+        opened = await open_engine(
+            self._url,
+            self._settings,
+            clock=self._clock,
+            rng=self._rng,
+            hooks=self._hooks,
+            observer=self._telemetry.observer(),
+        )
         log.info("Using %s", _shown(self._url))
         return opened
 

@@ -24,6 +24,7 @@ from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.reader import SqliteReader
 from windlass.store.sqlite.store import SqliteStore
 from windlass.store.version import newest, read_postgres, read_sqlite
+from windlass.telemetry.observer import Observer
 
 
 class Opened:
@@ -57,7 +58,15 @@ class Opened:
         await self.engine.close()
 
 
-async def open_engine(url: str, settings: Settings, *, clock: Clock, rng: Rng, hooks: Hooks | None = None) -> Opened:
+async def open_engine(
+    url: str,
+    settings: Settings,
+    *,
+    clock: Clock,
+    rng: Rng,
+    hooks: Hooks | None = None,
+    observer: Observer | None = None,
+) -> Opened:
     """Connect, migrate, listen. Raises StoreRefused if the database cannot be used."""
     location = parse_url(url)
     store: Store
@@ -81,17 +90,21 @@ async def open_engine(url: str, settings: Settings, *, clock: Clock, rng: Rng, h
             poll_for=settings.poll_for,
             keys_expire_for=settings.keys_expire_for,
         ),
+        observer=observer,
     )
+    duties = _duties(settings)
+    engine.admin = EngineAdmin(store, clock=clock, duties=duties)
     await engine.open()
-    if not settings.coordinates:
-        return Opened(engine)
-    duties = CoordinatorSettings(
+    return Opened(engine, Coordinator(engine.parts, duties) if settings.coordinates else None)
+
+
+def _duties(settings: Settings) -> CoordinatorSettings:
+    return CoordinatorSettings(
         interval_for=settings.coordinate_for,
         batch=settings.coordinate_batch,
         stale_for=settings.stale_for,
         keep_for=settings.keep_for,
     )
-    return Opened(engine, Coordinator(engine.parts, duties))
 
 
 class SchemaVersion(Struct, frozen=True, kw_only=True):
@@ -112,14 +125,16 @@ async def read_schema_version(url: str) -> SchemaVersion:
 
 
 @asynccontextmanager
-async def open_admin(url: str, version: SchemaVersion, *, clock: Clock) -> AsyncIterator[Admin]:
+async def open_admin(
+    url: str, version: SchemaVersion, *, clock: Clock, settings: Settings | None = None
+) -> AsyncIterator[Admin]:
     """Open a database only to look at it: nothing is created, migrated or written. Raises StoreRefused."""
-    location = parse_url(url)
+    location, duties = parse_url(url), _duties(settings or Settings())
     if location.kind == "sqlite":
         reader = SqliteReader(location.target, clock=clock)
         reader.open()
         try:
-            yield EngineAdmin(reader, clock=clock, is_current=not version.is_behind)
+            yield EngineAdmin(reader, clock=clock, is_current=not version.is_behind, duties=duties)
         finally:
             reader.close()
         return
@@ -129,6 +144,6 @@ async def open_admin(url: str, version: SchemaVersion, *, clock: Clock) -> Async
     store = PostgresStore(location.target, clock=None if isinstance(clock, SystemClock) else clock)
     await store.open()
     try:
-        yield EngineAdmin(store, clock=clock)
+        yield EngineAdmin(store, clock=clock, duties=duties)
     finally:
         await store.close()

@@ -36,9 +36,10 @@ class Tree(Struct, frozen=True, kw_only=True):
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """What was cancelled, as it stood before, and whom that concerns."""
+    """What was ended, as it stood before, and whom that concerns."""
 
     runs: tuple[Run, ...] = ()
+    status: RunStatus = RunStatus.CANCELLED  # what has become of them
     woken: tuple[Run, ...] = ()
     released: Released = Released()  # runs of the same schedule that waited for the root
 
@@ -146,6 +147,9 @@ def tell_of_end(parts: Parts, ended: Ended) -> None:
     for parent in ended.woken:
         tell_of_news(parts, parent)
     tell_of_release(parts, ended.released)
+    if parts.observer is not None:
+        for run in ended.runs:
+            parts.observer.run_ended(namespace=run.namespace, workflow=run.name, status=ended.status)
 
 
 def holders(runs: Sequence[Run]) -> list[tuple[str, str]]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from windlass.engine.coordinator.coordinator import CoordinatorSettings
 from windlass.errors import WindlassError
-from windlass.model.checkup import Check, Checkup
+from windlass.model.checkup import Check, Checkup, Kept
+from windlass.model.schedule import Schedule
 from windlass.model.time import Instant
 from windlass.model.worker import Worker
 from windlass.rules import checkup as rules
 from windlass.runtime import Clock
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, created_objects
+from windlass.store.queries.duties import DutyQueries
 
 T = TypeVar("T")
 
@@ -27,10 +30,16 @@ class Readable(Protocol):
 
 
 class EngineAdmin:
-    """api.service.Admin, in process. Of a schema that is behind only the files are judged."""
+    """api.service.Admin, in process. Of a schema that is behind only the files are judged.
 
-    def __init__(self, store: Readable, *, clock: Clock, is_current: bool = True) -> None:
+    `duties` says what coordinators should have done by now.
+    """
+
+    def __init__(
+        self, store: Readable, *, clock: Clock, is_current: bool = True, duties: CoordinatorSettings | None = None
+    ) -> None:
         self._store, self._clock, self._is_current = store, clock, is_current
+        self._duties = duties or CoordinatorSettings()
 
     async def check_up(self) -> Checkup:
         settings: dict[str, str] = {}
@@ -58,6 +67,9 @@ class EngineAdmin:
             ("tables", judge_tables),
             ("consistency", self._consistency),
             ("workers", self._workers),
+            ("schedules", self._schedules),
+            ("time-outs", self._timeouts),
+            ("retention", self._retention),
             ("clock", self._clocks),
         ):
             found += await _judged(name, judge) if self._is_current else (rules.skipped(name, BEHIND),)
@@ -72,7 +84,41 @@ class EngineAdmin:
             return await CheckQueries(tx.connection).workers(), await tx.now()
 
         workers, now = await self._store.read("check_workers", look)
-        return (rules.workers(workers, now=now),)
+        return (rules.workers(workers, now=now, silent_for=self._duties.stale_for),)
+
+    async def _schedules(self) -> tuple[Check, ...]:
+        async def look(tx: Tx) -> tuple[list[Schedule], Instant]:
+            return await CheckQueries(tx.connection).schedules(), await tx.now()
+
+        schedules, now = await self._store.read("check_schedules", look)
+        return (rules.schedules(schedules, now=now),)
+
+    async def _timeouts(self) -> tuple[Check, ...]:
+        late = await self._store.read(
+            "check_timeouts", lambda tx: tx.expiry.late(late_for=rules.LATE_FOR, limit=rules.MOST_COUNTED + 1)
+        )
+        return (rules.timeouts([_named(run.namespace, run.id) for run in late]),)
+
+    async def _retention(self) -> tuple[Check, ...]:
+        limit = self._duties.keep_for
+
+        async def look(tx: Tx) -> tuple[Kept, Instant]:
+            duties = DutyQueries(tx.connection)
+            counts = await duties.ended(keep_for=limit, late_for=rules.REMOVED_LATE_FOR)
+            waiting = {count.namespace for count in counts if count.unread}
+            slowest = {cursor.namespace: cursor for cursor in reversed(await duties.cursors())}
+            kept = Kept(
+                ended=sum(count.ended for count in counts),
+                late=sum(count.late for count in counts),
+                unread=sum(count.unread for count in counts),
+                limit=limit,
+                own_limits=len(await tx.workflows.limits()),
+                cursors=tuple(slowest[namespace] for namespace in sorted(waiting)),
+            )
+            return kept, await tx.now()
+
+        kept, now = await self._store.read("check_retention", look)
+        return (rules.retention(kept, now=now),)
 
     async def _clocks(self) -> tuple[Check, ...]:
         async def look(tx: Tx) -> Instant:

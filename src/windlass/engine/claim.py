@@ -68,7 +68,7 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     tries, asked_at = 0, parts.clock.monotonic()
-    ended: list[FinishRun] = []
+    ended: list[tuple[Run, FinishRun]] = []
     held: list[Run] = []
 
     async def claim(tx: Tx) -> list[ClaimedRun]:
@@ -100,7 +100,7 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             history = histories.get(row.run.id, [])
             ending = _ending(row.run, history, max_recoveries=parts.settings.max_recoveries, now=now)
             if ending is not None:
-                ended.append(ending)
+                ended.append((row.run, ending))
             elif row.run.is_held:  # a person wants it paused, and its last holder never came to that
                 held.append(await save_run(tx, run_rules.hold(row.run), was=row.run, cause=PAUSED_BY))
             else:
@@ -117,10 +117,14 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     return await _never_lost(parts, command, claim_and_end())
 
 
-async def _end_all(parts: Parts, ended: Sequence[FinishRun]) -> None:
+async def _end_all(parts: Parts, ended: Sequence[tuple[Run, FinishRun]]) -> None:
     """In a transaction of their own, because whoever waits for them is locked before they are."""
-    for outcome in await asyncio.gather(*map(_finisher(parts), ended), return_exceptions=True):
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost | Unavailable):
+    outcomes = await asyncio.gather(*map(_finisher(parts), (item for _, item in ended)), return_exceptions=True)
+    for (run, item), outcome in zip(ended, outcomes, strict=True):
+        if not isinstance(outcome, BaseException):
+            if parts.observer is not None:
+                parts.observer.run_ended(namespace=run.namespace, workflow=run.name, status=item.status)
+        elif not isinstance(outcome, ClaimLost | Unavailable):
             LOGGER.error("A run that was not to be entered could not be ended", exc_info=outcome)
 
 

@@ -56,6 +56,7 @@ from windlass.notify.local import Hub, Subscription, worker_topic
 from windlass.rules.limits import check_worker_id
 from windlass.runtime import Clock, Ids, Rng
 from windlass.store.base import Store, Tx
+from windlass.telemetry.observer import Observer
 
 T = TypeVar("T")
 
@@ -67,7 +68,14 @@ class Engine:
     """One store, opened. `runs` is for those who ask, `work` for those who execute."""
 
     def __init__(
-        self, store: Store, hub: Hub, *, clock: Clock, rng: Rng, settings: EngineSettings | None = None
+        self,
+        store: Store,
+        hub: Hub,
+        *,
+        clock: Clock,
+        rng: Rng,
+        settings: EngineSettings | None = None,
+        observer: Observer | None = None,
     ) -> None:
         kinds: dict[str, Kind] = {}
         self.parts = Parts(
@@ -79,6 +87,7 @@ class Engine:
             offers=Offers(),
             settings=settings or EngineSettings(),
             batcher=Batcher(store, kinds, clock=clock),
+            observer=observer,
         )
         kinds["start_runs"] = StartRuns(self.parts)
         kinds["begin_steps"] = BeginSteps()

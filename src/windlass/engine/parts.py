@@ -17,6 +17,7 @@ from windlass.model.time import SECOND, Duration
 from windlass.notify.local import Hub
 from windlass.runtime import Clock, Ids, Rng
 from windlass.store.base import Store, Tx
+from windlass.telemetry.observer import Observer
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class Parts:
     offers: Offers
     settings: EngineSettings
     batcher: Batcher
+    observer: Observer | None = None  # who counts what happens here, if anybody
     background: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:

@@ -10,7 +10,6 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -32,12 +31,6 @@ class CoordinatorSettings(Struct, frozen=True, kw_only=True):
     keep_for: Duration | None = None  # ended runs are kept for ever unless this is set, or their workflow says so
 
 
-class Watcher(Protocol):
-    """Who counts what coordinators do, if anybody."""
-
-    def duty(self, name: str, *, seconds: float, count: int, failed: bool) -> None: ...
-
-
 class Done(Struct, frozen=True):
     """What one pass of a duty has come to."""
 
@@ -51,12 +44,12 @@ class Duty(Struct, frozen=True):
 
 
 class Coordinator:
-    def __init__(self, parts: Parts, settings: CoordinatorSettings, *, watcher: Watcher | None = None) -> None:
-        self._parts, self._settings, self._watcher = parts, settings, watcher
+    def __init__(self, parts: Parts, settings: CoordinatorSettings) -> None:
+        self._parts, self._settings = parts, settings
         self._prune = Prune(parts, keep_for=settings.keep_for, batch=settings.batch)
         self._fired_at: Instant | None = None  # when schedules were looked at last, by the store's clock
         self._looked_at: int | None = None  # when workers were looked at last
-        self._awake_since: int | None = None  # it was away before; none: it has never been
+        self._awake_since = 0  # it was away before that, or not there
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -94,9 +87,9 @@ class Coordinator:
                 has_failed = True
                 LOGGER.exception("%s failed", duty.name)
             is_more = is_more or done.is_more
-            if self._watcher is not None:
+            if self._parts.observer is not None:
                 seconds = (self._parts.clock.monotonic() - begun_at) / SECOND
-                self._watcher.duty(duty.name, seconds=seconds, count=done.count, failed=has_failed)
+                self._parts.observer.duty(duty.name, seconds=seconds, count=done.count, failed=has_failed)
         return is_more
 
     async def _keep_going(self) -> None:
@@ -147,9 +140,10 @@ class Coordinator:
         """Has it looked as often as it should for a while, long enough for live workers to be heard of?"""
         now, before = self._parts.clock.now(), self._looked_at
         self._looked_at, heard_in = now, self._settings.stale_for // 2
-        if before is not None and now - before > self._settings.interval_for + heard_in:
+        # One that has just begun cannot know whether it is the machine that was away.
+        if before is None or now - before > self._settings.interval_for + heard_in:
             self._awake_since = now
-        return self._awake_since is None or now - self._awake_since >= heard_in
+        return now - self._awake_since >= heard_in
 
     async def _expire_runs(self) -> Done:
         count = await expire_runs.tick(self._parts, batch=self._settings.batch)

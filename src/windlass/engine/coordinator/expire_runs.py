@@ -54,7 +54,7 @@ async def _expire(parts: Parts, namespace: str, late: Sequence[LateRun]) -> int:
         waiting = {id: run for id, run in locked.items() if id not in over}
         woken = await wake_parents(tx, ended, waiting, now=now)
         released = await release_next(tx, schedules, now=now)
-        tries.append(Ended(runs=tuple(going), woken=tuple(woken), released=released))
+        tries.append(Ended(runs=tuple(going), status=RunStatus.FAILED, woken=tuple(woken), released=released))
 
     await parts.run_tx("expire_runs", expire)
     for ended in tries:  # a try whose answer was lost may be the one that ended them

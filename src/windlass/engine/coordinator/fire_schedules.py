@@ -87,7 +87,7 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
         return Fired(runs=fired, dropped=due.dropped, is_more=is_more)
 
     done = await parts.run_tx("fire_schedule", fire)
-    _tell(parts, schedule, done)
+    _tell(parts, schedule, done, now=now)
     return done
 
 
@@ -154,9 +154,13 @@ async def _put_aside(parts: Parts, schedule: Schedule, error: Exception) -> None
     await parts.run_tx("put_schedule_aside", save)
 
 
-def _tell(parts: Parts, schedule: Schedule, done: Fired) -> None:
+def _tell(parts: Parts, schedule: Schedule, done: Fired, *, now: Instant) -> None:
     if done.runs:
         parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
+    if parts.observer is not None:
+        for run in done.runs:
+            late_for = Duration(now - (run.slot or now))
+            parts.observer.schedule_fired(namespace=schedule.namespace, schedule=schedule.name, late_for=late_for)
     if done.dropped:
         many = "at least " if done.dropped >= rules.MOST_COUNTED else ""
         LOGGER.warning(
@@ -168,5 +172,5 @@ def _tell(parts: Parts, schedule: Schedule, done: Fired) -> None:
             len(done.runs),
         )
     elif done.runs:
-        late = (done.runs[0].at - (done.runs[0].slot or 0)) / SECOND
+        late = (now - (done.runs[0].slot or now)) / SECOND
         LOGGER.debug("Schedule %r fired %d, the first %.3f s late", schedule.name, len(done.runs), late)

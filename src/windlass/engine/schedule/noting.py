@@ -9,6 +9,7 @@ from windlass.store.rows import deed_to_bytes
 
 SUBJECT = "schedule"
 DELETED = "deleted"
+BACKFILLED = "backfill"  # the note of a resume that asked for what had passed meanwhile
 
 
 def noted(schedule: Schedule, *, was: Schedule | None, cause: str, deed: Deed | None = None) -> NewLogEntry:

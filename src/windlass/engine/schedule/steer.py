@@ -6,7 +6,7 @@ import difflib
 
 from windlass.engine.cancel import Ended, Tree, cancel_tree, tell_of_end
 from windlass.engine.parts import Parts
-from windlass.engine.schedule.noting import noted, noted_end
+from windlass.engine.schedule.noting import BACKFILLED, noted, noted_end
 from windlass.errors import NotFound
 from windlass.model.commands import DeleteSchedule, PauseSchedule, ResumeSchedule
 from windlass.model.run import CANCELLED_BY, PAUSED_BY, RESUMED_BY, Deed
@@ -53,7 +53,8 @@ async def resume_schedule(parts: Parts, command: ResumeSchedule) -> None:
         resumed = rules.resume(was, now=await tx.now(), backfill=command.backfill)
         if resumed != was:
             await tx.schedules.save(resumed, was=was)
-            await tx.log.append([noted(resumed, was=was, cause=RESUMED_BY, deed=Deed(by=by))])
+            deed = Deed(by=by, note=BACKFILLED if command.backfill else None)
+            await tx.log.append([noted(resumed, was=was, cause=RESUMED_BY, deed=deed)])
 
     await parts.run_tx("resume_schedule", resume)
     parts.hub.publish(schedules_topic())

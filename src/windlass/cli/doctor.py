@@ -1,11 +1,14 @@
-"""`windlass doctor`: is the database in order? It only looks."""
+"""`windlass doctor`: is the database in order, and what is set for it? It only looks."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 from rich.text import Text
 
@@ -15,6 +18,7 @@ from windlass.cli.terminal import Screen, escape, wrapped
 from windlass.errors import WindlassError
 from windlass.model.checkup import Check, Checkup, Grade
 from windlass.rules import checkup as rules
+from windlass.settings import FILE, OPTIONS, Location, Settings, parse_url, read_settings, resolve_url
 
 STYLES = {Grade.GOOD: "green", Grade.WARNING: "yellow", Grade.FAILED: "bold red", Grade.SKIPPED: "bright_black"}
 DIM = "bright_black"
@@ -24,36 +28,66 @@ DIM = "bright_black"
 @shared_options
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
-    """Check the database: schema, durability, files, tables, consistency, workers, clock.
+    """Check the settings, and the database: schema, durability, files, tables, consistency, workers, schedules,
+    time-outs, retention, clock.
 
     It only looks: nothing is created, migrated or repaired. Exit code 1 if a check failed; warnings do not count.
     """
     session = ctx.ensure_object(Session)
-    examined = asyncio.run(_examine(session))
-    checkup = Checkup(checks=tuple(replace(check, text=session.advise(check.text)) for check in examined.checks))
+    where, checks = _configured(session)
+    if where is not None:
+        checks += asyncio.run(_examined(session, where))
+    checkup = Checkup(checks=tuple(replace(check, text=session.advise(check.text)) for check in checks))
+    shown = None if where is None else where.location.shown
     if session.is_json:
-        session.screen.write_json(_record(checkup, where=session.location.shown))
+        session.screen.write_json(_record(checkup, where=shown))
     else:
-        lines = _page(checkup, where=session.location.shown, screen=session.screen)
+        lines = _page(checkup, where=shown or "unknown database", screen=session.screen)
         session.screen.write(session.screen.draw_whole(*lines))
     if not checkup.is_sound:
         ctx.exit(1)
 
 
-async def _examine(session: Session) -> Checkup:
-    if is_missing(session.location):
-        text = f"{session.location.shown} does not exist: name another with --url, or create it: windlass migrate"
-        return Checkup(checks=(rules.unreadable("schema", text),))
+class Where(Struct, frozen=True, kw_only=True):
+    """The database to look at, and what is set for it."""
+
+    url: str
+    settings: Settings
+
+    @property
+    def location(self) -> Location:
+        return parse_url(self.url)
+
+
+def _configured(session: Session) -> tuple[Where | None, list[Check]]:
+    """Judge the settings. Where they cannot be read, a database is known only if it was named on the command line."""
+    try:
+        settings, warnings = read_settings()
+    except WindlassError as error:
+        failed = rules.unreadable("settings", str(error))
+        if session.given_url is None:
+            return None, [failed, rules.skipped("database", "which one it is stands in the settings")]
+        return Where(url=resolve_url(session.given_url, Settings()), settings=Settings()), [failed]
+    variables = [option.variable for option in OPTIONS if os.environ.get(option.variable, "").strip()]
+    file = FILE if Path(FILE).exists() else None
+    url = resolve_url(session.given_url, settings)
+    return Where(url=url, settings=settings), [rules.settings(file=file, variables=variables, warnings=warnings)]
+
+
+async def _examined(session: Session, where: Where) -> list[Check]:
+    if is_missing(where.location):
+        text = f"{where.location.shown} does not exist: name another with --url, or create it: windlass migrate"
+        return [rules.unreadable("schema", text)]
     checks: list[Check] = []
     try:
         # First and without opening the engine, which would migrate.
-        version = await read_schema_version(session.url)
+        version = await read_schema_version(where.url)
         checks.append(rules.schema(found=version.found, known=version.known))
-        async with open_admin(session.url, version, clock=session.clock) as admin:
+        async with open_admin(where.url, version, clock=session.clock, settings=where.settings) as admin:
             checks += (await admin.check_up()).checks
     except WindlassError as error:
         checks.append(rules.unreadable("database" if checks else "schema", str(error)))
-    return Checkup(checks=tuple(checks))
+    return checks
 
 
 def _page(checkup: Checkup, *, where: str, screen: Screen) -> Iterator[Text]:
@@ -87,7 +121,7 @@ def _conclusion(checkup: Checkup) -> Text:
     return Text(said + ".", style="green" if checkup.is_sound else "bold red")
 
 
-def _record(checkup: Checkup, *, where: str) -> dict[str, object]:
+def _record(checkup: Checkup, *, where: str | None) -> dict[str, object]:
     return {
         "database": where,
         "is_sound": checkup.is_sound,

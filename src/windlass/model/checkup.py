@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from windlass.model.time import Duration, Instant
+
 
 class Grade(StrEnum):
     GOOD = "good"
@@ -19,6 +21,26 @@ class Check(Struct, frozen=True, kw_only=True):
     grade: Grade
     text: str  # not escaped: names in it come from users
     details: tuple[str, ...] = ()
+
+
+class Cursor(Struct, frozen=True, kw_only=True):
+    """How far a reader of the log has come that must not miss anything."""
+
+    namespace: str
+    name: str
+    seq: int
+    moved_at: Instant
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """What is kept of runs that are over."""
+
+    ended: int  # in all
+    late: int  # that should be gone by now
+    unread: int  # of these: they wait for a cursor
+    limit: Duration | None  # how long they are kept; none: for ever
+    own_limits: int  # workflows that say otherwise
+    cursors: tuple[Cursor, ...] = ()  # the slowest of each namespace in which something waits for it
 
 
 class Checkup(Struct, frozen=True, kw_only=True):

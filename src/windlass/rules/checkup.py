@@ -1,21 +1,38 @@
-"""When a database counts as in order. Failed means wrong; a warning means: look at it."""
+"""When a database counts as in order, and what looks after it. Failed means wrong; a warning means: look at it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from windlass.model.checkup import Check, Grade
-from windlass.model.duration import describe
-from windlass.model.time import SECOND, Duration, Instant
-from windlass.model.worker import Worker
-from windlass.rules.workers import is_live
+from windlass.model.checkup import Check, Cursor, Grade, Kept
+from windlass.model.duration import between, describe, moment
+from windlass.model.schedule import Schedule, ScheduleStatus
+from windlass.model.time import HOUR, MINUTE, SECOND, Duration, Instant
+from windlass.model.worker import Standing, Worker
+from windlass.rules.workers import LIVE_FOR, standing
 
 SAFE_SQLITE = (3, 51, 3)  # before it, two connections that write and checkpoint at once can lose committed data
 FULL, EXTRA = "2", "3"  # how SQLite spells synchronous
 SYNCHRONOUS = {"0": "off", "1": "normal", FULL: "full", EXTRA: "extra"}
 LARGEST_SKEW = Duration(5 * SECOND)
-SHOWN_SUBJECTS, SHOWN_DAMAGE, SHOWN_WORKERS = 3, 10, 5
+SHOWN_SUBJECTS, SHOWN_DAMAGE, SHOWN_WORKERS, SHOWN_SCHEDULES = 3, 10, 5, 5
+# What a coordinator should have done by now: it looks every few seconds.
+LATE_FOR = MINUTE
+REMOVED_LATE_FOR = HOUR  # what has gathered while nobody removed anything takes a while
+MANY_ENDED = 1_000_000
+MOST_COUNTED = 1_000  # runs that are past their time-out
+UNATTENDED = "no coordinator runs: start a worker"  # which brings one
+
+
+def settings(*, file: str | None, variables: Sequence[str], warnings: Sequence[str]) -> Check:
+    """Where settings come from, by name and never by value: one of them may hold a password."""
+    read = [*([file] if file else []), *sorted(variables)]
+    said = f"read from {', '.join(read)}" if read else "all are defaults: no windlass.toml here, no WINDLASS_ variable"
+    if not warnings:
+        return _good("settings", said)
+    many = "1 name has" if len(warnings) == 1 else f"{len(warnings)} names have"
+    return _warning("settings", f"{said}; {many} no effect", details=_first(warnings, SHOWN_DAMAGE))
 
 
 def schema(*, found: int, known: int) -> Check:
@@ -103,25 +120,105 @@ def library(settings: Mapping[str, str]) -> Check:
     return _good("version", f"SQLite {version}")
 
 
-def workers(found: Sequence[Worker], *, now: Instant) -> Check:
-    """A worker that neither stopped nor says anything has died, is stuck, or cannot reach the database."""
-    registered = [worker for worker in found if worker.stopped_at is None]
+def workers(found: Sequence[Worker], *, now: Instant, silent_for: Duration = LIVE_FOR) -> Check:
+    """A worker that neither stopped nor says anything has died, is stuck, or cannot reach the database.
+
+    Coordinators mark it offline; where it is there still after a while, none runs.
+    """
+    standings = [(standing(worker, now=now, silent_for=silent_for), worker) for worker in found]
+    alive = sum(stands in (Standing.ONLINE, Standing.DRAINING) for stands, _ in standings)
     silent = sorted(
-        (worker for worker in registered if not is_live(worker, now=now)), key=lambda worker: worker.seen_at
+        (worker for stands, worker in standings if stands is Standing.SILENT), key=lambda item: item.seen_at
     )
-    alive = len(registered) - len(silent)
     live = "1 is alive" if alive == 1 else f"{alive} are alive" if alive else "none is alive"
     if not silent:
         return _good("workers", live)
-    return _warning(
-        "workers",
-        f"{live}, {len(silent)} silent: dead, stuck or cut off",
-        details=_first([_silent(worker, now=now) for worker in silent], SHOWN_WORKERS),
-    )
+    text = f"{live}, {len(silent)} silent: dead, stuck or cut off"
+    if now - silent[0].seen_at > silent_for + LATE_FOR:
+        text += f"; {UNATTENDED}"
+    return _warning("workers", text, details=_first([_silent(worker, now=now) for worker in silent], SHOWN_WORKERS))
 
 
 def _silent(worker: Worker, *, now: Instant) -> str:
     return f"{worker.id} on {worker.host} (pid {worker.pid}), for {describe(_seconds(now - worker.seen_at))}"
+
+
+def schedules(found: Sequence[Schedule], *, now: Instant) -> Check:
+    """Whether they fire: on time, at times that can be computed, and as their code wants it."""
+    active = [schedule for schedule in found if schedule.status is ScheduleStatus.ACTIVE]
+    if not found:
+        return _good("schedules", "there are none")
+    paused = len(found) - len(active)
+    said = f"{len(active)} active" + (f", {paused} paused" if paused else "")
+    late = [_late(item, now=now) for item in active if _is_late(item, now=now)]
+    unreadable = [_without_times(item) for item in found if item.error is not None]
+    undeclared = [_undeclared(item) for item in found if not item.is_declared]
+    count = len(late) + len(unreadable) + len(undeclared)
+    if not count:
+        return _good("schedules", said)
+    details = [line for lines in (late, unreadable, undeclared) for line in _first(lines, SHOWN_SCHEDULES)]
+    said += "; 1 needs a look" if count == 1 else f"; {count} need a look"
+    return _warning("schedules", said, details=tuple(details))
+
+
+def _is_late(schedule: Schedule, *, now: Instant) -> bool:
+    return schedule.available_at is not None and now - schedule.available_at > LATE_FOR
+
+
+def _late(schedule: Schedule, *, now: Instant) -> str:
+    due_at = schedule.available_at or now
+    since = f"since {moment(due_at, now=now)} ({between(due_at, now)})"
+    return f"{_name(schedule)} has been due {since}; {UNATTENDED}"
+
+
+def _without_times(schedule: Schedule) -> str:
+    return f"{_name(schedule)} has no next time: {schedule.error}; put it right, and resume it"
+
+
+def _undeclared(schedule: Schedule) -> str:
+    where = f" in {schedule.declared_in}" if schedule.declared_in else ""
+    return f"{_name(schedule)} is no longer declared{where}, and paused: declare it again, or delete it"
+
+
+def _name(item: Schedule | Cursor) -> str:
+    return f"{item.name!r}" if item.namespace == "default" else f"{item.name!r} ({item.namespace})"
+
+
+def timeouts(late: Sequence[str]) -> Check:
+    """Runs whose time-out passed a while ago, and that nobody holds and nobody has ended: at most MOST_COUNTED + 1."""
+    if not late:
+        return _good("time-outs", "no run is past its own")
+    runs, them = ("1 run is", "it") if len(late) == 1 else (f"{len(late):,} runs are", "them")
+    if len(late) > MOST_COUNTED:
+        runs = f"more than {MOST_COUNTED:,} runs are"
+    shown = _first(late[:MOST_COUNTED], SHOWN_SUBJECTS)
+    return _warning("time-outs", f"{runs} past a time-out, and nobody has ended {them}; {UNATTENDED}", details=shown)
+
+
+def retention(kept: Kept, *, now: Instant) -> Check:
+    """Whether what is over is removed as it should be; where nothing is, whether that becomes too much."""
+    runs = "1 ended run is" if kept.ended == 1 else f"{kept.ended:,} ended runs are" if kept.ended else "ended runs are"
+    text = f"{runs} {_limits(kept)}"
+    if kept.limit is None and not kept.own_limits and kept.ended > MANY_ENDED:
+        return _warning("retention", f"{text}: set WINDLASS_RETENTION_KEEP_SECS, or keep= of workflows")
+    details = [_waited_for(cursor, now=now) for cursor in kept.cursors] if kept.unread else []
+    if kept.unread:
+        text += f"; {kept.unread:,} should be gone, and wait for a reader of the log: let it go on, or drop its cursor"
+    if kept.late > kept.unread:
+        text += f"; {kept.late - kept.unread:,} should be gone: {UNATTENDED}"
+    return _warning("retention", text, details=tuple(details)) if kept.late else _good("retention", text)
+
+
+def _limits(kept: Kept) -> str:
+    default = "kept for ever" if kept.limit is None else f"kept for {describe(kept.limit)}"
+    if not kept.own_limits:
+        return default
+    others = "1 workflow has" if kept.own_limits == 1 else f"{kept.own_limits} workflows have"
+    return f"{default} ({others} a limit of {'its' if kept.own_limits == 1 else 'their'} own)"
+
+
+def _waited_for(cursor: Cursor, *, now: Instant) -> str:
+    return f"cursor {_name(cursor)} has stood at entry {cursor.seq:,} for {between(cursor.moved_at, now)}"
 
 
 def clocks(*, store: Instant, here: Instant) -> Check:

@@ -32,8 +32,12 @@ class Scene:
 
     def run(self, *args: str, **environment: str) -> Result:
         """Type a command. The output is what a pipe would get."""
+        return self.run_without_url("--url", self.url, *args, **environment)
+
+    def run_without_url(self, *args: str, **environment: str) -> Result:
+        """Type a command that finds its database by itself."""
         runner = CliRunner(env={"COLUMNS": "80", "NO_COLOR": None, **environment})
-        return runner.invoke(cli, ["--url", self.url, *args], obj=Session(clock=self.clock))
+        return runner.invoke(cli, [*args], obj=Session(clock=self.clock))
 
     def refused(self, *args: str, exit_code: int = 1) -> str:
         """Type a command that is refused, and answer with the one line that says so."""

@@ -27,7 +27,8 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 KNOWN = newest("sqlite")
-NAMES = ["schema", "version", "durability", "files", "tables", "consistency", "workers", "clock"]
+OF_TABLES = ["tables", "consistency", "workers", "schedules", "time-outs", "retention", "clock"]
+NAMES = ["settings", "schema", "version", "durability", "files", *OF_TABLES]
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,7 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
 
     assert shown == (
         "shop.db\n"
+        " ✓ settings     all are defaults: no windlass.toml here, no WINDLASS_ variable\n"
         f" ✓ schema       version {KNOWN}, which is the newest this Windlass knows\n"
         f" ✓ version      SQLite {apsw.sqlite_lib_version()}\n"
         " ✓ durability   journal_mode = wal, synchronous = full\n"
@@ -74,6 +76,9 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
         " ✓ tables       all are there, and nothing acts on them but Windlass\n"
         " ✓ consistency  every row agrees with every other\n"
         " ✓ workers      none is alive\n"
+        " ✓ schedules    there are none\n"
+        " ✓ time-outs    no run is past its own\n"
+        " ✓ retention    1 ended run is kept for ever\n"
         " ✓ clock        the database and this machine agree\n"
         "The database is in order.\n"
     )
@@ -207,7 +212,7 @@ def test_a_database_that_does_not_exist_is_not_created(scene: Scene, folder: Pat
     result = scene.run("doctor")
 
     assert result.exit_code == 1
-    assert "✗ schema  shop.db does not exist" in result.stdout
+    assert "✗ schema    shop.db does not exist" in result.stdout
     assert list(folder.iterdir()) == []
 
 
@@ -219,8 +224,8 @@ def test_a_schema_that_is_behind_is_reported_and_not_migrated(scene: Scene, pati
     grades = graded(scene, exit_code=1)
 
     assert grades == {
-        **dict.fromkeys(["version", "durability", "files"], "good"),
-        **dict.fromkeys(["tables", "consistency", "workers", "clock"], "skipped"),
+        **dict.fromkeys(["settings", "version", "durability", "files"], "good"),
+        **dict.fromkeys(OF_TABLES, "skipped"),
         "schema": "failed",
     }
     assert patient.read_bytes() == before
@@ -259,7 +264,7 @@ FOREIGN = {
     "create trigger eager after update on runs begin delete from log; end": "foreign: trigger eager on runs",
     "create view latest as select id from runs": "foreign: view latest",
     "drop index runs_claim": "missing: index runs_claim",
-    "drop table keys": "missing: table keys",
+    "drop table cursors": "missing: table cursors",
 }
 
 
@@ -306,7 +311,7 @@ def test_a_silent_worker_is_named(scene: Scene) -> None:
         for number, host in enumerate(("alpha", "be\x1bta")):
             command = RegisterWorker(
                 namespace="default",
-                id=WorkerId(f"wrk_{number}"),
+                id=WorkerId(f"wrk_{number:026}"),
                 host=host,
                 pid=71,
                 served=(Served("default", "order"),),
@@ -321,8 +326,8 @@ def test_a_silent_worker_is_named(scene: Scene) -> None:
     scene.clock.advance("15s")
 
     assert " ! workers      1 is alive, 1 silent: dead, stuck or cut off\n" in shown
-    assert "· wrk_0 on alpha (pid 71), for 50 s\n" in shown
-    assert "· wrk_1 on be\\x1bta (pid 71), for 40 s\n" in scene.shown("doctor")
+    assert f"· wrk_{0:026} on alpha (pid 71), for 50 s\n" in shown
+    assert f"· wrk_{1:026} on be\\x1bta (pid 71), for 40 s\n" in scene.shown("doctor")
 
 
 @pytest.mark.spec("invariants:I-65")
@@ -334,7 +339,7 @@ def test_postgresql_is_examined_too(scene: Scene, postgres_url: str) -> None:
     asyncio.run(execute(postgres_url, BROKEN["the log has a gap"], BROKEN["a sleep has no end"]))
     broken = examined(scene, "--url", postgres_url, exit_code=1)
 
-    assert behind == {"schema": "failed", "database": "skipped"}
+    assert behind == {"settings": "good", "schema": "failed", "database": "skipped"}
     assert set(good) == set(NAMES)
     assert {name for name, grade in good.items() if grade != "good"} <= {"durability"}  # the test's server is fast
     assert [line.partition(":")[0] for line in broken["consistency"]["details"]] == [
@@ -381,7 +386,7 @@ async def test_an_open_engine_answers_the_same(patient: Path) -> None:
         checkup = await harness.opened.admin.check_up()
 
     assert checkup.is_sound
-    assert [check.name for check in checkup.checks] == NAMES[1:]
+    assert [check.name for check in checkup.checks] == NAMES[2:]
 
 
 def contents(folder: Path, *names: str) -> dict[str, bytes]:

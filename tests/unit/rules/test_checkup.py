@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.rules.test_explain import a_worker
-from windlass.model.checkup import Check, Checkup, Grade
+from windlass.model.checkup import Check, Checkup, Cursor, Grade, Kept
 from windlass.model.run import WorkerId
-from windlass.model.time import SECOND, Instant
+from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
+from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.rules import checkup
 
 NOW = Instant(1_767_268_800 * SECOND)
@@ -138,3 +141,175 @@ def test_tables_fail_for_what_is_missing_and_for_what_is_foreign() -> None:
 
     assert check.grade is Grade.FAILED
     assert check.details == ("missing: index runs_claim", "foreign: trigger eager on runs")
+
+
+@pytest.mark.parametrize(
+    ("file", "variables", "text"),
+    [
+        (None, [], "all are defaults: no windlass.toml here, no WINDLASS_ variable"),
+        ("windlass.toml", [], "read from windlass.toml"),
+        (None, ["WINDLASS_URL", "WINDLASS_LOG_LEVEL"], "read from WINDLASS_LOG_LEVEL, WINDLASS_URL"),
+        ("windlass.toml", ["WINDLASS_URL"], "read from windlass.toml, WINDLASS_URL"),
+    ],
+)
+def test_settings_say_where_they_come_from(file: str | None, variables: list[str], text: str) -> None:
+    check = checkup.settings(file=file, variables=variables, warnings=())
+
+    assert (check.grade, check.text, check.details) == (Grade.GOOD, text, ())
+
+
+def test_names_that_are_no_settings_are_a_warning_each() -> None:
+    check = checkup.settings(file="windlass.toml", variables=(), warnings=["A is no setting.", "B is no setting."])
+
+    assert (check.grade, check.text) == (Grade.WARNING, "read from windlass.toml; 2 names have no effect")
+    assert check.details == ("A is no setting.", "B is no setting.")
+
+
+@pytest.mark.parametrize(
+    ("silent", "grade", "has_coordinator"),
+    [(60, Grade.GOOD, True), (61, Grade.WARNING, True), (120, Grade.WARNING, True), (121, Grade.WARNING, False)],
+)
+def test_a_worker_that_stays_silent_tells_that_no_coordinator_runs(
+    silent: int, grade: Grade, has_coordinator: bool
+) -> None:
+    worker = a_worker(seen_at=Instant(NOW - silent * SECOND))
+
+    check = checkup.workers([worker], now=NOW, silent_for=MINUTE)
+
+    assert check.grade is grade
+    assert ("no coordinator runs" in check.text) is not has_coordinator
+
+
+def test_a_worker_that_is_about_to_leave_is_alive() -> None:
+    assert checkup.workers([a_worker(seen_at=NOW, is_draining=True)], now=NOW).text == "1 is alive"
+
+
+def a_schedule(name: str = "nightly", **changes: Any) -> Schedule:
+    fields: dict[str, Any] = {
+        "namespace": "default",
+        "name": name,
+        "workflow": "tidy",
+        "version": "",
+        "queue": "default",
+        "input": b"[]",
+        "input_hash": b"",
+        "timeout_for": None,
+        "timing": Timing(every=HOUR),
+        "anchor": NOW,
+        "catch_up": CatchUp.LATEST,
+        "max_catch_up": 1,
+        "overlap": Overlap.ALLOW,
+        "jitter": Duration(0),
+        "status": ScheduleStatus.ACTIVE,
+        "declared_in": None,
+        "is_declared": True,
+        "revision": 1,
+        "last_slot": NOW,
+        "available_at": Instant(NOW + HOUR),
+    }
+    return Schedule(**(fields | changes))
+
+
+PAUSED = {"status": ScheduleStatus.PAUSED, "available_at": None}
+
+
+def test_schedules_that_do_as_they_should_are_counted() -> None:
+    blocked = a_schedule("b", overlap=Overlap.QUEUE, available_at=None)
+    just_due = a_schedule("d", available_at=Instant(NOW - MINUTE))
+
+    check = checkup.schedules([a_schedule("a"), blocked, a_schedule("c", **PAUSED), just_due], now=NOW)
+
+    assert (check.grade, check.text) == (Grade.GOOD, "3 active, 1 paused")
+    assert checkup.schedules([], now=NOW).text == "there are none"
+
+
+def test_late_unreadable_and_undeclared_schedules_are_named_with_what_to_do() -> None:
+    late = a_schedule("late", namespace="shop", available_at=Instant(NOW - 3 * HOUR))
+    odd = a_schedule("odd", available_at=None, error="no such zone")
+    gone = a_schedule("gone", declared_in="shop.py", is_declared=False, **PAUSED)
+
+    check = checkup.schedules([late, odd, gone, a_schedule()], now=NOW)
+
+    assert (check.grade, check.text) == (Grade.WARNING, "3 active, 1 paused; 3 need a look")
+    assert check.details == (
+        "'late' (shop) has been due since 09:00:00 UTC (3 h); no coordinator runs: start a worker",
+        "'odd' has no next time: no such zone; put it right, and resume it",
+        "'gone' is no longer declared in shop.py, and paused: declare it again, or delete it",
+    )
+
+
+def test_of_many_late_schedules_the_first_are_named() -> None:
+    many = [a_schedule(f"s{number}", available_at=Instant(NOW - HOUR)) for number in range(7)]
+
+    check = checkup.schedules(many, now=NOW)
+
+    assert check.text == "7 active; 7 need a look"
+    assert (len(check.details), check.details[-1]) == (6, "and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("count", "text", "details"),
+    [
+        (1, "1 run is past a time-out, and nobody has ended it; no coordinator runs: start a worker", 1),
+        (4, "4 runs are past a time-out, and nobody has ended them; no coordinator runs: start a worker", 4),
+        (1_000, "1,000 runs are past a time-out, and nobody has ended them; no coordinator runs: start a worker", 4),
+        (
+            1_001,
+            "more than 1,000 runs are past a time-out, and nobody has ended them; no coordinator runs: start a worker",
+            4,
+        ),
+    ],
+)
+def test_runs_past_their_time_are_counted_up_to_a_thousand(count: int, text: str, details: int) -> None:
+    check = checkup.timeouts([f"run_{number}" for number in range(count)])
+
+    assert (check.grade, check.text, len(check.details)) == (Grade.WARNING, text, details)
+    assert checkup.timeouts([]).grade is Grade.GOOD
+
+
+def kept(**changes: Any) -> Kept:
+    return Kept(**({"ended": 0, "late": 0, "unread": 0, "limit": None, "own_limits": 0} | changes))
+
+
+@pytest.mark.parametrize(
+    ("found", "grade", "text"),
+    [
+        (kept(), Grade.GOOD, "ended runs are kept for ever"),
+        (kept(ended=1), Grade.GOOD, "1 ended run is kept for ever"),
+        (kept(ended=1_000_000), Grade.GOOD, "1,000,000 ended runs are kept for ever"),
+        (
+            kept(ended=1_000_001),
+            Grade.WARNING,
+            "1,000,001 ended runs are kept for ever: set WINDLASS_RETENTION_KEEP_SECS, or keep= of workflows",
+        ),
+        (kept(ended=2_000_000, limit=Duration(30 * DAY)), Grade.GOOD, "2,000,000 ended runs are kept for 30 d"),
+        (
+            kept(ended=2_000_000, own_limits=2),
+            Grade.GOOD,
+            "2,000,000 ended runs are kept for ever (2 workflows have a limit of their own)",
+        ),
+        (
+            kept(ended=9, late=4, limit=DAY),
+            Grade.WARNING,
+            "9 ended runs are kept for 1 d; 4 should be gone: no coordinator runs: start a worker",
+        ),
+        (
+            kept(ended=9, late=4, unread=3, limit=DAY),
+            Grade.WARNING,
+            "9 ended runs are kept for 1 d; 3 should be gone, and wait for a reader of the log: "
+            "let it go on, or drop its cursor; 1 should be gone: no coordinator runs: start a worker",
+        ),
+    ],
+)
+def test_what_is_kept_longer_than_it_should_be_is_warned_about(found: Kept, grade: Grade, text: str) -> None:
+    check = checkup.retention(found, now=NOW)
+
+    assert (check.grade, check.text) == (grade, text)
+
+
+def test_the_cursor_that_is_waited_for_is_named() -> None:
+    audit = Cursor(namespace="shop", name="audit", seq=1_200, moved_at=Instant(NOW - 3 * DAY))
+
+    check = checkup.retention(kept(ended=2, late=1, unread=1, limit=DAY, cursors=(audit,)), now=NOW)
+
+    assert check.details == ("cursor 'audit' (shop) has stood at entry 1,200 for 3 d",)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run
+from windlass.model.schedule import Schedule
 from windlass.model.step import Step
 from windlass.model.time import Instant
 from windlass.model.worker import Worker
@@ -20,6 +21,7 @@ from windlass.store.rows import (
     failure_from_bytes,
     log_entry_from_row,
     run_from_row,
+    schedule_from_row,
     step_from_row,
     worker_from_row,
 )
@@ -139,3 +141,6 @@ class CheckQueries:
 
     async def workers(self) -> list[Worker]:
         return [worker_from_row(row) for row in await self._connection.all("every_worker")]
+
+    async def schedules(self) -> list[Schedule]:
+        return [schedule_from_row(row) for row in await self._connection.all("every_schedule")]

@@ -271,3 +271,38 @@ select g.seq, g.namespace, g.subject_kind, g.subject_id, g.from_status, g.to_sta
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
        w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
   from workers w order by w.namespace, w.id;
+
+-- name: every_schedule
+-- All schedules, of every namespace.
+select {schedule} from schedules r order by r.namespace, r.name;
+
+-- name: every_cursor
+-- All readers of the log that must not miss anything, the slowest of a namespace first.
+select c.namespace, c.name, c.seq, c.moved_at from cursors c order by c.namespace, c.seq, c.name;
+
+-- name: count_kept_runs
+-- Runs that are over, by namespace; those that should have been removed a while ago although no other run may ask for
+-- them; and those of them whose end a reader of the log has not come to.
+with late as (
+    select r.namespace, r.id,
+           (select max(g.seq) from log g
+             where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id) as seq
+      from runs r
+      left join workflows w on w.namespace = r.namespace and w.name = r.name
+     where r.finished_at + coalesce(w.keep_for, cast(:keep_for as bigint)) <= {now} - :late_for
+       and not exists (select 1 from runs n where n.namespace = r.namespace and n.retry_of = r.id)
+       and not exists (select 1 from runs p
+                        where p.namespace = r.namespace and p.id = r.parent and p.status <> 'completed')
+),
+slowest as (
+    select c.namespace, min(c.seq) as seq from cursors c group by c.namespace
+),
+overdue as (
+    select l.namespace, count(*) as runs, sum(case when l.seq > s.seq then 1 else 0 end) as unread
+      from late l left join slowest s on s.namespace = l.namespace
+     group by l.namespace
+)
+select e.namespace, e.runs, coalesce(o.runs, 0), cast(coalesce(o.unread, 0) as bigint)
+  from (select r.namespace, count(*) as runs from runs r where r.finished_at is not null group by r.namespace) as e
+  left join overdue o on o.namespace = e.namespace
+ order by e.namespace;

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from windlass.model.step import StepKind
-from windlass.testing import check_claims, check_control, check_runs, check_steps, check_waits
+from windlass.testing import check_claims, check_control, check_runs, check_schedules, check_steps, check_waits
 from windlass.testing.evidence import Evidence, Snapshot
 
 
@@ -52,6 +52,12 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-23": check_claims.claims_go_by_priority,
     "I-24": check_control.nothing_is_claimed_behind_a_closed_gate,
     "I-25": check_claims.graceful_stops_leave_nothing_behind,
+    "I-50": check_schedules.slots_are_fired_once,
+    "I-51": check_schedules.every_slot_is_accounted_for,
+    "I-52": check_schedules.slots_are_those_of_the_definition,
+    "I-53": check_schedules.nothing_is_fired_that_is_over,
+    "I-54": check_schedules.runs_overlap_where_they_may,
+    "I-55": check_schedules.slots_follow_each_other_whatever_the_clock_does,
     "retries": check_control.retries_create_one_run,
     "I-57": check_control.deeds_are_done_once,
     "events": check_waits.events_are_received_once,
@@ -103,9 +109,10 @@ def _beside_runs(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, Any]
         for message in snapshot.messages
     }
     gates = {f"gate {gate.kind} {gate.name}": _plain(gate, names) for gate in snapshot.gates}
+    schedules = {f"schedule {schedule.name}": _plain(schedule, names) for schedule in snapshot.schedules}
     unlike = {"host": "", "pid": 0, "lock": ""}
     workers = {names[worker.id]: _plain(worker, names) | unlike for worker in snapshot.workers}
-    return keys | messages | gates | workers
+    return keys | messages | gates | schedules | workers
 
 
 def _plain(row: Any, names: Mapping[str, str]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from windlass.model.run import (
     Run,
     RunStatus,
 )
+from windlass.model.schedule import Schedule
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
@@ -47,6 +48,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     workers: tuple[Worker, ...] = ()
     messages: tuple[Message, ...] = ()  # of every run, in the order they were accepted
     gates: tuple[Gate, ...] = ()  # that are closed
+    schedules: tuple[Schedule, ...] = ()
     inconsistencies: tuple[Inconsistency, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -182,6 +184,7 @@ async def take_snapshot(store: Readable, *, at: int, life: int, is_judged: bool 
             workers=tuple(await checks.workers()),
             messages=tuple([message for row in rows for message in await _inbox(tx, row.run)]),
             gates=tuple([gate for name in _namespaces(rows) for gate in await tx.gates.closed(name)]),
+            schedules=tuple(await checks.schedules()),
             inconsistencies=tuple(await checks.inconsistencies()) if is_judged else (),
             damage=tuple(await checks.damage()) if is_judged else (),
         )

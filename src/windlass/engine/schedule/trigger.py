@@ -78,5 +78,5 @@ def count(open: Sequence[OpenRun]) -> rules.Open:
 
 def _why_not(schedule: Schedule) -> str:
     if schedule.overlap is Overlap.QUEUE:
-        return "One run of it may wait for another (overlap='queue'), and one does."
+        return "There is no room in its queue: one run of it may wait for another (overlap='queue'), and one does."
     return "Its runs do not overlap (overlap='skip')."

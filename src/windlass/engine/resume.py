@@ -38,10 +38,6 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
 
 
 async def _has_work(tx: Tx, run: Run) -> bool:
-    """May there be more to do than to wait? Only a run that had parked by itself has come to a stop.
-
-    One that was executed, or given back, or about to go on, when it was paused is looked at: that costs a replay.
-    """
     log = await tx.log.of_subject(run.namespace, kind="run", id=run.id)
     paused_from = [entry.from_status for entry in log if entry.to_status == RunStatus.PAUSED != entry.from_status]
-    return run.attempts > 0 and paused_from[-1:] not in ([RunStatus.SLEEPING], [RunStatus.WAITING])
+    return rules.may_have_work(run, paused_from=paused_from[-1] if paused_from else None)

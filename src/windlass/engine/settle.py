@@ -25,11 +25,7 @@ from windlass.store.base import Tx
 async def settle_waits(
     tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant
 ) -> list[Step]:
-    """Those of the waits that are over now, as they are recorded.
-
-    An event is taken from the inbox only if it is the first that the code will hear of: whatever comes before it may
-    make the code give up the branch that waits for it, and then the event is there for the next.
-    """
+    """Those of the waits that are over now, as they are recorded."""
     asked = sorted((step for step in waits if step.key in orders), key=lambda step: orders[step.key])
     here, late = await _events(tx, run, [step for step in asked if step.kind is StepKind.EVENT], now=now)
     over = [
@@ -43,7 +39,7 @@ async def settle_waits(
         ),
     ]
     first = min(here, key=lambda item: orders[item[0].key], default=None)
-    if first is not None and all(orders[first[0].key] < (step.order or 0) for step in over):
+    if first is not None and rules.is_heard_first(orders[first[0].key], over):
         step, message = first
         await tx.inbox.take(message, by=step.key)
         over.append(_arrived(run, step, message.payload, orders, now=now))

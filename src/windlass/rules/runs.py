@@ -129,6 +129,14 @@ def resume(run: Run, waits: Sequence[Step], *, now: Instant, is_due: bool = Fals
     return _until_next_wait(run, waits, now=now)
 
 
+def may_have_work(run: Run, *, paused_from: str | None) -> bool:
+    """May there be more to do for a paused run than to wait? Only one that had parked by itself has come to a stop.
+
+    One that was executed, or given back, or about to go on, when it was paused is looked at: that costs a replay.
+    """
+    return run.attempts > 0 and paused_from not in (RunStatus.SLEEPING, RunStatus.WAITING)
+
+
 def wake(run: Run, *, now: Instant) -> Run:
     """Something has come that the run waits for: it is due at once."""
     _expect(run, RunStatus.WAITING)

@@ -22,7 +22,7 @@ from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus
 from windlass.model.time import Duration, Instant
 from windlass.rules.slots import count_slots, latest_slots, next_slot
 
-MOST_AT_ONCE = 200  # slots decided in one transaction; the rest follows in the next one
+MOST_AT_ONCE = 1_000  # slots decided in one transaction; the rest follows in the next one
 MOST_COUNTED = 1_000  # of slots that are let go: beyond that nobody counts
 
 

@@ -142,3 +142,12 @@ def record(step: Step, *, now: Instant) -> StepRecord:
         awaits=step.awaits,
         is_copied=step.token == COPIED,
     )
+
+
+def is_heard_first(order: int, over: Sequence[Step]) -> bool:
+    """May an event be taken from the inbox for the wait with this number, while these are over too?
+
+    Only if it is the first that the code will hear of: whatever comes before it may make the code give up the branch
+    that waits for it, and then the event is there for the next.
+    """
+    return all(order < (step.order or 0) for step in over)

@@ -38,8 +38,8 @@ from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, NotAllowed
-from windlass.model.commands import Declare
 from windlass.model.failure import FailureKind
+from windlass.model.schedule_commands import Declare
 from windlass.rules.limits import check_limit, check_namespace, check_queue
 from windlass.rules.workers import heartbeat_every
 from windlass.runtime import Clock, Ids, Rng, SystemClock, system_rng

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from tests.crash import stories_of_children, stories_of_control, stories_of_events, stories_of_steps
+from tests.crash import (
+    stories_of_children,
+    stories_of_control,
+    stories_of_events,
+    stories_of_retention,
+    stories_of_steps,
+)
 from tests.crash.telling import SCENARIOS
 from windlass.testing.crashes import Scenario
 
 __all__ = ["SCENARIOS", "THEMES", "named"]
 
-THEMES = (stories_of_children, stories_of_control, stories_of_events, stories_of_steps)
+THEMES = (stories_of_children, stories_of_control, stories_of_events, stories_of_retention, stories_of_steps)
 
 
 def named(name: str) -> Scenario:

@@ -11,6 +11,7 @@ import windlass
 from tests.crash.places import Places
 from windlass.errors import RunFailed, StepFailed
 from windlass.model.page import ListRuns
+from windlass.model.time import Duration
 from windlass.testing.crashes import SETTINGS, Case, Scenario, play
 from windlass.testing.journal import Event, read_journal
 from windlass.testing.life import Drive, Life
@@ -21,7 +22,9 @@ Declare = Callable[[Life], None]
 ROUNDS = 100  # of letting time pass, before a run that does not come there is given up
 
 
-def scenario(declare: Declare, *, max_recoveries: int = 10, **options: Any) -> Callable[[Drive], Drive]:
+def scenario(
+    declare: Declare, *, max_recoveries: int = 10, keep_for: Duration | None = None, **options: Any
+) -> Callable[[Drive], Drive]:
     """Make a scenario of a drive, under the drive's name."""
 
     def add(drive: Drive) -> Drive:
@@ -30,7 +33,7 @@ def scenario(declare: Declare, *, max_recoveries: int = 10, **options: Any) -> C
                 name=drive.__name__.replace("_", " "),
                 declare=declare,
                 drive=drive,
-                settings=msgspec.structs.replace(SETTINGS, max_recoveries=max_recoveries),
+                settings=msgspec.structs.replace(SETTINGS, max_recoveries=max_recoveries, keep_for=keep_for),
                 **options,
             )
         )

@@ -15,8 +15,8 @@ from tests.integration.cli.scene import Scene
 from tests.integration.conftest import OpenHarness
 from tests.integration.timetable import Timetable, declare
 from windlass import AlreadyExists, App, Context, InvalidInput, NotFound, WrongState
-from windlass.model.commands import Declare
 from windlass.model.schedule import Timing
+from windlass.model.schedule_commands import Declare
 from windlass.store.base import Tx
 from windlass.testing.harness import Harness
 

@@ -49,7 +49,15 @@ passed: the second reminder helps
 passed: nothing is sent before its time
 passed: every step is on record
 """
-TRIED = {"order", "fan_out", "retries", "parallel", "idempotent_charge", "testing_a_workflow"}
+REPORTED = """\
+Thu 01 Jan 09:00: 36 orders
+Fri 02 Jan 09:00: 37 orders
+Mon 05 Jan 09:00: 40 orders
+Tue 06 Jan 09:00: 41 orders
+Wed 07 Jan 09:00: 42 orders
+at 09:00 on Monday through Friday (Europe/Rome): fired 5 times, next Thu 08 Jan 09:00
+"""
+TRIED = {"order", "fan_out", "retries", "parallel", "idempotent_charge", "testing_a_workflow", "nightly_report"}
 TRIED_ELSEWHERE = {"web_starlette", "web_fastapi"}  # test_lifespan.py
 
 
@@ -104,7 +112,13 @@ def until_asleep(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "printed"), [("retries", RETRIES), ("parallel", PARALLEL), ("testing_a_workflow", TESTED)]
+    ("name", "printed"),
+    [
+        ("retries", RETRIES),
+        ("parallel", PARALLEL),
+        ("testing_a_workflow", TESTED),
+        ("nightly_report", REPORTED),
+    ],
 )
 def test_an_example_prints_what_it_promises(name: str, printed: str, tmp_path: Path) -> None:
     done = run(name, tmp_path)

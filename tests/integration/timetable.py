@@ -52,6 +52,7 @@ class Timetable:
                 status=RunStatus.FAILED if fails else RunStatus.COMPLETED,
                 output=None if fails else b'"sent"',
                 failure=BROKEN if fails else None,
+                schedule=run.schedule,
             )
             await self.harness.opened.work.finish_run(end)
         return len(claimed)

@@ -26,7 +26,7 @@ import msgspec
 
 import windlass
 from tests.crash.scenarios import named
-from tests.processes import beside
+from tests.processes import beside, coordinating
 from tests.processes.beside import told_to_leave
 from windlass.api.service import Work
 from windlass.app import App
@@ -324,4 +324,5 @@ ENTRIES: dict[str, Callable[..., int | None]] = {
     "stall": stall,
     "live": live,
     **beside.ENTRIES,
+    **coordinating.ENTRIES,
 }

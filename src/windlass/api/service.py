@@ -20,8 +20,6 @@ from windlass.model.commands import (
     ClaimState,
     CompleteStep,
     Decide,
-    Declare,
-    DeleteSchedule,
     FinishRun,
     Heartbeat,
     Heartbeaten,
@@ -29,13 +27,10 @@ from windlass.model.commands import (
     LookAtClaims,
     Outcome,
     PauseRun,
-    PauseSchedule,
     Probed,
     ProbeWorkers,
-    PutSchedule,
     RegisterWorker,
     ResumeRun,
-    ResumeSchedule,
     RetryRun,
     SendEvent,
     Sent,
@@ -44,7 +39,6 @@ from windlass.model.commands import (
     StartRun,
     Suspend,
     Suspended,
-    TriggerSchedule,
 )
 from windlass.model.explanation import Explanation
 from windlass.model.gate import Gate
@@ -53,6 +47,14 @@ from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunStatus, RunView, WorkerId
 from windlass.model.schedule import ScheduleView
+from windlass.model.schedule_commands import (
+    Declare,
+    DeleteSchedule,
+    PauseSchedule,
+    PutSchedule,
+    ResumeSchedule,
+    TriggerSchedule,
+)
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Worker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -66,7 +66,7 @@ async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) 
     return await runs.get_run(namespace, candidates[0])
 
 
-def shortest(ids: list[RunId], *, at_least: int = 14) -> int:
+def shortest(ids: Sequence[str], *, at_least: int = 14) -> int:
     """How many characters tell these ids apart."""
     ordered = sorted(ids)
     needed = [_common(one, other) + 1 for one, other in pairwise(ordered)]

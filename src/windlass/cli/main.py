@@ -41,6 +41,7 @@ from windlass.cli.show import show
 from windlass.cli.start import start
 from windlass.cli.terminal import escape
 from windlass.cli.worker import worker
+from windlass.cli.workers import workers
 from windlass.errors import WindlassError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -163,7 +164,7 @@ def cli() -> None:
 
 
 STARTING = (worker, start)
-LOOKING = (runs, show, explain, schedules, queues)
+LOOKING = (runs, show, explain, schedules, queues, workers)
 STEERING = (send, approve, reject, cancel, retry, pause, resume)
 KEEPING = (migrate, doctor, demo)
 

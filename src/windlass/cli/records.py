@@ -14,7 +14,9 @@ from windlass.model.message import Message
 from windlass.model.queue import QueueView
 from windlass.model.run import Deed, LogEntry, Run, RunView
 from windlass.model.step import Step
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
+from windlass.model.worker import Worker
+from windlass.rules.workers import said_goodbye, standing
 
 
 def instant(value: Instant | None) -> str | None:
@@ -106,6 +108,28 @@ def queue(value: QueueView) -> dict[str, Any]:
         "unserved": [
             {"workflow": lane.name, "version": lane.version or None, "runs": runs} for lane, runs in value.unserved
         ],
+    }
+
+
+def worker(value: Worker, *, now: Instant, silent_for: Duration) -> dict[str, Any]:
+    return {
+        "id": value.id,
+        "namespace": value.namespace,
+        "host": value.host,
+        "pid": value.pid,
+        "status": standing(value, now=now, silent_for=silent_for).value,
+        "is_draining": value.is_draining,
+        "said_goodbye": said_goodbye(value),
+        "serves": [
+            {"queue": item.queue, "workflow": item.name, "version": item.version or None} for item in value.served
+        ],
+        "active": value.active,
+        "slots": value.slots,
+        "completed": value.completed,
+        "failed": value.failed,
+        "started_at": instant(value.started_at),
+        "seen_at": instant(value.seen_at),
+        "stopped_at": instant(value.stopped_at),
     }
 
 

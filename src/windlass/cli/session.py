@@ -27,7 +27,8 @@ OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (
-    "runs|schedules|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|migrate|doctor"
+    "runs|schedules|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|workers|"
+    "migrate|doctor"
 )
 ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text
 

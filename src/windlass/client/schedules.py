@@ -15,9 +15,9 @@ from windlass.client.inside import refuse_inside_a_workflow
 from windlass.define.context import Context
 from windlass.define.options import refuse_unknown_options
 from windlass.define.schedule import ScheduleOptions, read_plan, schedule_command
-from windlass.model.commands import DeleteSchedule, PauseSchedule, ResumeSchedule, TriggerSchedule
 from windlass.model.duration import from_instant
 from windlass.model.schedule import ScheduleView
+from windlass.model.schedule_commands import DeleteSchedule, PauseSchedule, ResumeSchedule, TriggerSchedule
 from windlass.model.time import Instant
 from windlass.rules.limits import check_name, check_note, check_person
 from windlass.rules.schedule_words import times, why_not

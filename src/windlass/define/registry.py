@@ -24,8 +24,8 @@ from windlass.define.schedule import Plan, ScheduleDefinition, schedule_command
 from windlass.define.starting import check_arguments
 from windlass.define.workflow import StepDefinition, WorkflowDefinition, check_retry_option
 from windlass.errors import AlreadyExists, InvalidInput, NotFound
-from windlass.model.commands import PutSchedule
 from windlass.model.duration import to_duration
+from windlass.model.schedule_commands import PutSchedule
 from windlass.model.time import Duration
 from windlass.model.worker import Served
 from windlass.rules.limits import check_keep, check_name, check_queue, check_visibility

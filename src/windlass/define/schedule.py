@@ -14,9 +14,9 @@ from windlass.define.options import DurationLike, shorten
 from windlass.define.starting import check_arguments
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput
-from windlass.model.commands import PutSchedule
 from windlass.model.duration import to_duration
 from windlass.model.schedule import CatchUp, Overlap, Timing
+from windlass.model.schedule_commands import PutSchedule
 from windlass.model.time import Duration
 from windlass.rules.limits import check_name
 from windlass.rules.schedule_limits import check_jitter, check_max_catch_up, check_timing

@@ -90,7 +90,7 @@ async def _with_turn(tx: Tx, facts: Facts) -> Facts:
     run = facts.run
     if run.schedule is None or not is_queued(run):
         return facts
-    open = await tx.schedules.open_runs(run.namespace, run.schedule)
+    open = await tx.scheduled.open_runs(run.namespace, run.schedule)
     ahead = tuple(other.id for other in open if not other.is_queued)
     first = await _facts(tx, run.namespace, ahead[0]) if ahead else None
     if first is not None:

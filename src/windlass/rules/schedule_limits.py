@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from windlass.errors import InvalidInput
-from windlass.model.commands import PutSchedule
 from windlass.model.duration import describe
 from windlass.model.schedule import Timing
+from windlass.model.schedule_commands import PutSchedule
 from windlass.model.time import DAY, Duration
 from windlass.rules.cron import check_cron
 from windlass.rules.limits import check_limit, check_name, check_namespace, check_queue

@@ -29,6 +29,7 @@ from windlass.store.queries.log import LogQueries
 from windlass.store.queries.prune import PruneQueries
 from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
+from windlass.store.queries.scheduled import ScheduledQueries
 from windlass.store.queries.schedules import ScheduleQueries
 from windlass.store.queries.steps import StepQueries
 from windlass.store.queries.workers import WorkerQueries
@@ -77,6 +78,7 @@ class Tx:
         self.children = ChildQueries(connection)
         self.retries = RetryQueries(connection)
         self.schedules = ScheduleQueries(connection)
+        self.scheduled = ScheduledQueries(connection)
         self.workflows = WorkflowQueries(connection)
         self.cursors = CursorQueries(connection)
         self.expiry = ExpiryQueries(connection)

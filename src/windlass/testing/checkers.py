@@ -11,7 +11,16 @@ from typing import Any
 import msgspec
 
 from windlass.model.step import StepKind
-from windlass.testing import check_claims, check_control, check_runs, check_schedules, check_steps, check_waits
+from windlass.testing import (
+    check_claims,
+    check_control,
+    check_retention,
+    check_runs,
+    check_schedules,
+    check_steps,
+    check_waits,
+)
+from windlass.testing.check_retention import with_the_removed
 from windlass.testing.evidence import Evidence, Snapshot
 
 
@@ -58,6 +67,7 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-53": check_schedules.nothing_is_fired_that_is_over,
     "I-54": check_schedules.runs_overlap_where_they_may,
     "I-55": check_schedules.slots_follow_each_other_whatever_the_clock_does,
+    "I-64": check_retention.only_what_is_over_and_old_is_removed,
     "retries": check_control.retries_create_one_run,
     "I-57": check_control.deeds_are_done_once,
     "events": check_waits.events_are_received_once,
@@ -66,7 +76,12 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
 
 
 def judge(evidence: Evidence) -> list[str]:
-    return [f"{number} {complaint}" for number, check in CHECKERS.items() for complaint in check(evidence)]
+    whole = with_the_removed(evidence) if evidence.keep_for is not None or evidence.limits else evidence
+    return [
+        f"{number} {complaint}"
+        for number, check in CHECKERS.items()
+        for complaint in check(evidence if number == "I-64" else whole)
+    ]
 
 
 def stores_agree(one: Snapshot, other: Snapshot) -> list[str]:

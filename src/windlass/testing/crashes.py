@@ -116,7 +116,7 @@ def play(
             drive = scenario.drive_of(number + 1)
             died = _live(scenario, place, journal, clock, drive=drive, crash_at=k, has_wakeups=has_wakeups)
             case.points.append(died.points)
-            snapshots.append(died.left)
+            snapshots += [*died.seen, died.left]
             case.lasted_for = clock.now() - now
             case.complaints += died.complaints
             holders |= died.holders
@@ -138,6 +138,7 @@ def play(
         poll_for=scenario.settings.poll_for,
         max_recoveries=scenario.settings.max_recoveries,
         retry_limits=scenario.retry_limits,
+        keep_for=scenario.settings.keep_for,
         healed_at=None if bound_for is None else healed_at,
         bound_for=Duration(bound_for or 0),
     )
@@ -153,6 +154,7 @@ class Died:
     points: list[Point]
     holders: set[WorkerId]
     left: Snapshot  # what it left behind
+    seen: list[Snapshot] = field(default_factory=list)  # how it stood when the story looked at it
     complaints: list[str] = field(default_factory=list)
 
 
@@ -186,7 +188,7 @@ def _live(
         left = look(at=clock.now(), life=journal.life)
     finally:
         _take_away(runner, life)
-    died = Died(point=faults.crashed, points=faults.points, holders=life.holders, left=left)
+    died = Died(point=faults.crashed, points=faults.points, holders=life.holders, left=left, seen=life.seen)
     rows = replace(left, inconsistencies=(), damage=())  # to see that they are the same still is half the price
     if place.look(at=clock.now(), life=journal.life, is_judged=False) != rows:
         died.complaints.append(f"{faults.crashed}: something was written after the end")

@@ -113,6 +113,8 @@ class Evidence(Struct, frozen=True, kw_only=True, dict=True):
     poll_for: Duration = Duration(5 * SECOND)
     max_recoveries: int = 10
     retry_limits: Mapping[str, int] = {}  # step key: attempts allowed; others have the default
+    keep_for: Duration | None = None  # how long runs are kept that are over; none: for ever
+    limits: Mapping[str, Duration] = {}  # of workflows that say otherwise
     healed_at: Instant | None = None  # when faults ended
     bound_for: Duration = Duration(0)  # within which everything must be over from then on
 

@@ -16,6 +16,8 @@ from windlass.api.service import Work
 from windlass.app import App
 from windlass.assembly import Opened
 from windlass.client.handle import Handle
+from windlass.engine.coordinator import expire_runs
+from windlass.engine.coordinator.prune import Prune
 from windlass.errors import Rejected
 from windlass.model.commands import ClaimedRun, ClaimRuns, ResumeRun
 from windlass.model.page import ListRuns
@@ -25,6 +27,7 @@ from windlass.settings import Settings
 from windlass.testing.check_claims import DELAYED, WORKER
 from windlass.testing.clients import Client
 from windlass.testing.clock import FakeClock
+from windlass.testing.evidence import Snapshot, take_snapshot
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
 from windlass.testing.harness import Stuck
 from windlass.testing.journal import Event, Journal, Line, read_journal
@@ -62,6 +65,7 @@ class Life:
         self.workers: list[Worker] = []
         self.ghosts: list[WorkerId] = []
         self.memory: dict[str, Any] = {}  # what this process remembers: gone when it dies
+        self.seen: list[Snapshot] = []  # what `look` found
         self._faults = faults
         self._opened: Opened
         self._traffic: Traffic
@@ -174,6 +178,24 @@ class Life:
             quiet = 0 if ready or is_waiting else quiet + 1
             if loop.time() > deadline:
                 raise Stuck(f"Not at rest after {PATIENCE:g} s: {self._traffic.in_flight} calls of the store.")
+
+    # What a coordinator does
+
+    async def expire(self) -> int:
+        """End runs whose time is over and that nobody comes for."""
+        return await expire_runs.tick(self._opened.engine.parts, batch=self.settings.coordinate_batch)
+
+    async def prune(self) -> int:
+        """Remove what is old enough, as a coordinator does that has just started."""
+        work = Prune(self._opened.engine.parts, keep_for=self.settings.keep_for, batch=self.settings.coordinate_batch)
+        while await work.tick():
+            continue
+        return work.removed
+
+    async def look(self) -> None:
+        """Note how the database stands, for those who judge what is removed from it."""
+        store = self._opened.engine.parts.store
+        self.seen.append(await take_snapshot(store, at=self.clock.now(), life=self.journal.life, is_judged=False))
 
     # How it ends
 

@@ -12,7 +12,7 @@ from tests.integration.timetable import Timetable, declare
 from windlass.cli.main import cli
 from windlass.cli.session import Session
 from windlass.cli.terminal import Screen
-from windlass.model.commands import Declare
+from windlass.model.schedule_commands import Declare
 from windlass.testing.harness import Harness
 
 

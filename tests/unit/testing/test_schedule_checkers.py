@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from windlass.model.commands import CancelRun, PauseSchedule, ResumeSchedule
+from windlass.model.commands import CancelRun
 from windlass.model.run import LogEntry, Run, RunId
 from windlass.model.schedule import CatchUp, Overlap, Timing
+from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
 from windlass.model.time import HOUR, MINUTE, Instant
 from windlass.store.queries.checks import RunRow
 from windlass.store.sqlite.store import SqliteStore

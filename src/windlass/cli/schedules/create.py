@@ -22,9 +22,9 @@ from windlass.cli.values import Json, Span, Value, by_option, person
 from windlass.codec import Codec
 from windlass.define.schedule import CAUGHT_UP, Plan, read_plan, schedule_command
 from windlass.errors import InvalidInput, NotAllowed
-from windlass.model.commands import PutSchedule
 from windlass.model.duration import to_duration
 from windlass.model.schedule import CatchUp, Overlap, ScheduleView
+from windlass.model.schedule_commands import PutSchedule
 from windlass.rules.limits import check_name, check_queue
 from windlass.rules.schedule_limits import MOST_CAUGHT_UP
 from windlass.rules.schedule_words import times

@@ -23,9 +23,9 @@ from windlass.client.handle import Door, Handle
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.errors import InvalidInput
-from windlass.model.commands import DeleteSchedule, PauseSchedule, ResumeSchedule, TriggerSchedule
 from windlass.model.run import RunId, RunView
 from windlass.model.schedule import ScheduleView
+from windlass.model.schedule_commands import DeleteSchedule, PauseSchedule, ResumeSchedule, TriggerSchedule
 from windlass.rules.schedule_words import catching_up, why_not
 
 

@@ -26,7 +26,7 @@ from windlass.notify.local import queue_topic
 from windlass.rules import schedules as rules
 from windlass.rules.schedules import Admission, Due
 from windlass.store.base import Tx
-from windlass.store.queries.schedules import SlotRun
+from windlass.store.queries.scheduled import SlotRun
 
 LOGGER = logging.getLogger("windlass.coordinator")
 
@@ -75,11 +75,11 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
     ids = [RunId(parts.ids.run()) for _ in slots]  # outside: a second try must know what the first has written
 
     async def fire(tx: Tx) -> Fired:
-        locked = await tx.schedules.lock(schedule.namespace, schedule.name, only_if_free=True)
+        locked = await tx.schedules.lock_if_free(schedule.namespace, schedule.name)
         if locked is None or not _is_as_seen(locked, schedule):
             return Fired()  # somebody else is at it, or it was changed: the next look tells
         runs, after = await _decide(tx, locked, due, slots, ids)
-        created = await tx.schedules.create_runs(runs) if runs else {}
+        created = await tx.scheduled.create_runs(runs) if runs else {}
         is_saved = await tx.schedules.save(replace(after, fired=after.fired + len(created)), was=locked)
         assert is_saved, "the row is locked here"
         is_more = after.available_at is not None and after.available_at <= now

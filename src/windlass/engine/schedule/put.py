@@ -8,9 +8,9 @@ from windlass.engine.parts import Parts
 from windlass.engine.schedule.noting import noted
 from windlass.engine.schedule.release import Released, release_all, tell_of_release
 from windlass.errors import AlreadyExists
-from windlass.model.commands import Declare, PutSchedule
 from windlass.model.run import Deed
 from windlass.model.schedule import Overlap, Schedule, ScheduleStatus
+from windlass.model.schedule_commands import Declare, PutSchedule
 from windlass.model.time import SECOND, Instant
 from windlass.notify.local import schedules_topic
 from windlass.rules import schedules as rules

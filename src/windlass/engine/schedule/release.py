@@ -44,7 +44,7 @@ async def release_next(tx: Tx, schedules: Sequence[Schedule], *, now: Instant) -
     for schedule in schedules:
         if schedule.overlap is Overlap.ALLOW:
             continue  # nothing waits
-        open = await tx.schedules.open_runs(schedule.namespace, schedule.name)
+        open = await tx.scheduled.open_runs(schedule.namespace, schedule.name)
         queued = [run for run in open if run.is_queued]
         if queued and len(queued) == len(open):
             released += await _release(tx, schedule, now=now, limit=1)
@@ -60,11 +60,11 @@ async def release_all(tx: Tx, schedule: Schedule, *, now: Instant) -> Released:
 
 
 async def _release(tx: Tx, schedule: Schedule, *, now: Instant, limit: int | None = None) -> list[Run]:
-    waiting = (await tx.schedules.lock_queued(schedule.namespace, schedule.name))[:limit]
+    waiting = (await tx.scheduled.lock_queued(schedule.namespace, schedule.name))[:limit]
     for run in waiting:
         is_waiting = run.status is RunStatus.WAITING  # else it is paused, and goes on when it is resumed
         due_at = Instant(max(now, run.starts_at or now))
-        await tx.schedules.release(run, status=RunStatus.PENDING if is_waiting else run.status, due_at=due_at)
+        await tx.scheduled.release(run, status=RunStatus.PENDING if is_waiting else run.status, due_at=due_at)
         if is_waiting:
             await tx.log.append([_noted(run)])
     return waiting

@@ -7,17 +7,17 @@ from windlass.engine.parts import Parts
 from windlass.engine.schedule import put, steer, trigger
 from windlass.engine.schedule.noting import SUBJECT
 from windlass.errors import InvalidInput
-from windlass.model.commands import (
+from windlass.model.commands import Started
+from windlass.model.run import LogEntry
+from windlass.model.schedule import Schedule, ScheduleStatus, ScheduleView
+from windlass.model.schedule_commands import (
     Declare,
     DeleteSchedule,
     PauseSchedule,
     PutSchedule,
     ResumeSchedule,
-    Started,
     TriggerSchedule,
 )
-from windlass.model.run import LogEntry
-from windlass.model.schedule import Schedule, ScheduleStatus, ScheduleView
 from windlass.model.time import Instant
 from windlass.rules.slots import upcoming
 from windlass.store.base import Tx
@@ -77,13 +77,13 @@ class EngineSchedules:
 
 
 async def _view(tx: Tx, schedule: Schedule) -> ScheduleView:
-    open = await tx.schedules.open_runs(schedule.namespace, schedule.name)
+    open = await tx.scheduled.open_runs(schedule.namespace, schedule.name)
     return ScheduleView(
         schedule=schedule,
         next=_next(schedule),
         active=tuple(run.id for run in open if not run.is_queued),
         queued=tuple(run.id for run in open if run.is_queued),
-        last_run=await tx.schedules.last_run(schedule.namespace, schedule.name),
+        last_run=await tx.scheduled.last_run(schedule.namespace, schedule.name),
     )
 
 

@@ -8,9 +8,9 @@ from windlass.engine.cancel import Ended, Tree, cancel_tree, tell_of_end
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.noting import BACKFILLED, noted, noted_end
 from windlass.errors import NotFound
-from windlass.model.commands import DeleteSchedule, PauseSchedule, ResumeSchedule
 from windlass.model.run import CANCELLED_BY, PAUSED_BY, RESUMED_BY, Deed
 from windlass.model.schedule import Schedule
+from windlass.model.schedule_commands import DeleteSchedule, PauseSchedule, ResumeSchedule
 from windlass.notify.local import schedules_topic
 from windlass.rules import schedules as rules
 from windlass.rules.limits import check_note, check_person
@@ -72,7 +72,7 @@ async def delete_schedule(parts: Parts, command: DeleteSchedule) -> None:
             return  # a first try whose answer was lost
         is_done = True
         schedule = await lock_existing(tx, command.namespace, command.name)
-        for run in await tx.schedules.lock_queued(command.namespace, command.name):
+        for run in await tx.scheduled.lock_queued(command.namespace, command.name):
             deed = Deed(by=by, note=f"schedule {schedule.name} was deleted")
             ended.append(await cancel_tree(tx, Tree(root=run), cause=CANCELLED_BY, deed=deed))
         await tx.schedules.delete(command.namespace, command.name)

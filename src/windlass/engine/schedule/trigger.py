@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.steer import lock_existing
 from windlass.errors import WrongState
-from windlass.model.commands import Started, TriggerSchedule
+from windlass.model.commands import Started
 from windlass.model.run import Deed, RunId
 from windlass.model.schedule import Overlap, Schedule
+from windlass.model.schedule_commands import TriggerSchedule
 from windlass.notify.local import queue_topic
 from windlass.rules import schedules as rules
 from windlass.store.base import Tx
-from windlass.store.queries.schedules import OpenRun, SlotRun
+from windlass.store.queries.scheduled import OpenRun, SlotRun
 from windlass.store.rows import deed_to_bytes
 
 TRIGGERED = "trigger"  # cause in the log
@@ -37,7 +38,7 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
                 hint=_why_not(schedule),
             )
         now = await tx.now()
-        await tx.schedules.create_runs(
+        await tx.scheduled.create_runs(
             [
                 SlotRun(
                     namespace=schedule.namespace,
@@ -68,7 +69,7 @@ async def open_runs(tx: Tx, schedule: Schedule) -> Sequence[OpenRun]:
     """Its runs that are not over, if they matter."""
     if schedule.overlap is Overlap.ALLOW:
         return ()
-    return await tx.schedules.open_runs(schedule.namespace, schedule.name)
+    return await tx.scheduled.open_runs(schedule.namespace, schedule.name)
 
 
 def count(open: Sequence[OpenRun]) -> rules.Open:

@@ -12,9 +12,9 @@ from windlass.engine.engine import Engine
 from windlass.engine.schedule.noting import BACKFILLED
 from windlass.engine.schedule.put import new_schedule
 from windlass.errors import AlreadyExists, NotFound, Unavailable, WrongState
-from windlass.model.commands import Declare, PauseSchedule, PutSchedule, ResumeSchedule
 from windlass.model.run import Deed, LogEntry
 from windlass.model.schedule import CatchUp, ScheduleStatus, Timing
+from windlass.model.schedule_commands import Declare, PauseSchedule, PutSchedule, ResumeSchedule
 from windlass.model.time import HOUR, MINUTE, Instant
 from windlass.store.base import Store, Tx
 from windlass.testing.clock import FakeClock

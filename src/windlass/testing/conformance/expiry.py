@@ -13,10 +13,11 @@ from windlass.engine.coordinator import expire_runs
 from windlass.engine.coordinator.expire_runs import LATE_FOR
 from windlass.engine.engine import Engine
 from windlass.errors import ClaimLost, Unavailable
-from windlass.model.commands import PutSchedule, TriggerSchedule, WaitStep
+from windlass.model.commands import WaitStep
 from windlass.model.failure import FailureKind
 from windlass.model.run import TERMINAL, Run, RunId, RunStatus
 from windlass.model.schedule import CatchUp, Overlap, Timing
+from windlass.model.schedule_commands import PutSchedule, TriggerSchedule
 from windlass.model.step import StepKind
 from windlass.model.time import DAY, HOUR, SECOND, Duration
 from windlass.store.base import Store, Tx

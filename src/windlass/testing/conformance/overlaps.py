@@ -14,9 +14,9 @@ import pytest
 from windlass.engine.coordinator import expire_runs
 from windlass.engine.engine import Engine
 from windlass.errors import Unavailable, WrongState
-from windlass.model.commands import TriggerSchedule
 from windlass.model.run import TERMINAL, Run, RunStatus
 from windlass.model.schedule import CatchUp, Overlap
+from windlass.model.schedule_commands import TriggerSchedule
 from windlass.model.step import StepKind
 from windlass.model.time import DAY, HOUR, MINUTE, Duration
 from windlass.rules.schedules import is_blocked

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
 from windlass.errors import Unavailable
-from windlass.model.commands import PauseSchedule, PutSchedule, ResumeSchedule
 from windlass.model.run import Run, RunStatus
 from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
+from windlass.model.schedule_commands import PauseSchedule, PutSchedule, ResumeSchedule
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.rules.schedules import MOST_AT_ONCE, MOST_COUNTED, start_at
 from windlass.store.base import Store, Tx

@@ -19,13 +19,14 @@ from windlass.engine.engine import Engine
 from windlass.engine.finish import FinishRuns
 from windlass.engine.schedule.release import release_next
 from windlass.errors import NotFound, Unavailable, WrongState
-from windlass.model.commands import DeleteSchedule, RetryRun
+from windlass.model.commands import RetryRun
 from windlass.model.run import Deed, Run, RunId, RunStatus
 from windlass.model.schedule import CatchUp, Overlap
+from windlass.model.schedule_commands import DeleteSchedule
 from windlass.model.time import HOUR, MINUTE
 from windlass.rules.schedules import is_blocked
 from windlass.store.base import Store, Tx
-from windlass.store.queries.schedules import SlotRun
+from windlass.store.queries.scheduled import SlotRun
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.control import cancelling, deed, found, inconsistencies, path
 from windlass.testing.conformance.fencing import Blocked, FencingConformance, meanwhile
@@ -95,7 +96,7 @@ def fire(*, is_queued: bool) -> Step:
             scheduled_at=schedule.available_at,
             cause="schedule",
         )
-        assert await tx.schedules.create_runs([run])
+        assert await tx.scheduled.create_runs([run])
 
     return create
 

@@ -33,7 +33,7 @@ async def register(harness: Harness, letter: str, *, served: tuple[Served, ...] 
 
 
 async def beat(harness: Harness, letter: str, **counts: int) -> None:
-    values = {"active": 0, "completed": 0, "failed": 0} | counts
+    values: dict[str, Any] = {"active": 0, "completed": 0, "failed": 0, **counts}
     await harness.opened.work.heartbeat(Heartbeat(namespace="default", id=id_of(letter), **values))
 
 
@@ -75,7 +75,7 @@ def test_those_that_have_stopped_are_shown_if_asked_for_and_only_for_a_day(scene
     assert lost.startswith(f"{id_of('X')}  ↯ offline ")
     assert left.startswith(f"{id_of('Y')}  ⊘ offline ")
     assert note == "↯ 1 worker said no goodbye: found dead, or silent for too long."
-    assert "71        0" in " ".join(left.split(" "))  # no slots any more
+    assert left.split()[3:6] == ["box-y:71", "0", "0"]  # no slots any more
     scene.clock.advance("24h")
     assert len(scene.shown("workers", "--all").splitlines()) == 4
 
@@ -181,7 +181,8 @@ def test_where_there_is_little_room_ids_are_short_and_counts_go_first() -> None:
     header, row, *_ = drawn(a_worker(), a_worker(id=id_of("B"), failed=0), width=80)
 
     assert header.split() == ["id", "status", "where", "runs", "failed", "seen", "serves"]
-    assert row.split() == ["wrk_01KDAAAAAA", "✓", "online", "web-1.…:33001", "12/100", "2", "0", "s", "order,", "+3"]
+    assert row.split()[:6] == ["wrk_01KDAAAAAA", "✓", "online", "web-1.…:33001", "12/100", "2"]
+    assert row.endswith("  order, refund, +2")
 
 
 def test_a_terminal_without_unicode_gets_signs_it_can_show() -> None:
@@ -212,8 +213,8 @@ def test_a_worker_is_asked_to_leave_by_the_beginning_of_its_id(either: Scene) ->
     said = either.shown("workers", "drain", "01KDA", "--by", "ann")
 
     assert said.startswith(
-        f"{id_of('A')} on box-a (pid 71) is asked to leave: it takes nothing new, and goes once its 3 runs have ended or "
-        "its grace is over. See: windlass --url "
+        f"{id_of('A')} on box-a (pid 71) is asked to leave: it takes nothing new, "
+        "and goes once its 3 runs have ended or its grace is over. See: windlass --url "
     )
     assert either.json("workers", "drain", id_of("A"))["status"] == "draining"  # asked again, it stays so
 
@@ -229,6 +230,8 @@ def test_one_that_holds_nothing_goes_at_once(scene: Scene) -> None:
     scene.play(lambda harness: register(harness, "A"), has_worker=False)
 
     assert "it takes nothing new, and goes at once. See: " in scene.shown("workers", "drain", id_of("A"))
+    scene.play(lambda harness: beat(harness, "A", active=1), has_worker=False)
+    assert "and goes once its run has ended or its grace is over." in scene.shown("workers", "drain", id_of("A"))
 
 
 def test_nobody_is_asked_if_it_is_not_clear_who_is_meant(scene: Scene) -> None:
@@ -236,12 +239,12 @@ def test_nobody_is_asked_if_it_is_not_clear_who_is_meant(scene: Scene) -> None:
 
     several = scene.refused("workers", "drain", "wrk_01KD")
     unknown = scene.refused("workers", "drain", "wrk_02")
-    whole = scene.refused("workers", "drain", id_of("C"))
+    whole = scene.refused("workers", "drain", id_of("A")[:-1] + "B")
     stopped = scene.refused("workers", "drain", id_of("Y")[:9])
 
     assert several.startswith("Several workers begin with 'wrk_01KD': ")
     assert unknown == "worker 'wrk_02' does not exist. See which there are: windlass --url shop.db workers"
-    assert whole.startswith(f"worker '{id_of('C')}' does not exist. Did you mean '")
+    assert f" does not exist. Did you mean '{id_of('A')}'?" in whole
     assert stopped.startswith(f"worker {id_of('Y')} is offline; one that is there was expected.")
     assert {item["is_draining"] for item in scene.json("workers")["workers"] if item["id"] != id_of("B")} == {False}
 

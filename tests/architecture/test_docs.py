@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 import windlass
@@ -93,10 +95,19 @@ def test_every_error_is_explained_with_its_code() -> None:
 
 def test_every_command_and_its_options_are_in_the_reference() -> None:
     text = (REFERENCE / "command-line.md").read_text()
-    options = {name for command in cli.commands.values() for option in command.params for name in option.opts}
+    commands = dict(every_command(cli, "windlass"))
+    options = {name for command in commands.values() for option in command.params for name in option.opts}
 
     assert [name for name in cli.commands if f"## `windlass {name}`" not in text] == []
+    assert [name for name in commands if f"`{name}" not in text] == []
     assert sorted(name for name in options if name.startswith("--") and name not in text) == []
+
+
+def every_command(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{path} {name}")
 
 
 @pytest.mark.spec("runs:P6.7")

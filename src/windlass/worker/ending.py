@@ -8,8 +8,9 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from windlass.errors import ClaimLost, Unavailable, WindlassError
-from windlass.model.time import SECOND
+from windlass.model.time import SECOND, Duration
 from windlass.runtime import Timer
+from windlass.telemetry.observer import Departure
 from windlass.worker.tasks import cancel_all
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Ending:
         self._tasks: set[asyncio.Task[None]] = set()
         self._claim_timer: Timer | None = None
         self._is_unanswered = False  # dropped because the store was away, and not because the claim was lost
+        self.departure, self.error = Departure.LOST, ""  # until a last word is written; and what failed, by its type
+        self._began_at = self._host.clock.monotonic()
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def watch_claim(self) -> None:
@@ -93,11 +96,18 @@ class Ending:
             try:
                 await self._clear_away()
             finally:
-                self._execution.left()
+                self._tell_left()
                 if not self.done.done():
                     self.done.set_result(None)
         if self._is_unanswered:
             await self._give_back_when_answered()
+
+    def _tell_left(self) -> None:
+        """Nothing of the run is at work here any more."""
+        watch = self._execution.bodies.watch
+        if watch is not None:
+            ran_for = Duration(self._host.clock.monotonic() - self._began_at)
+            watch.ends(self.departure, ran_for=ran_for, error=self.error or None)
 
     def _tell_dropped(self, error: BaseException | None) -> None:
         """That a claim is lost, or the store is away, happens; what else it refuses somebody should look at."""

@@ -26,10 +26,10 @@ from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
-from windlass.model.time import Duration, Instant
+from windlass.model.time import Instant
 from windlass.rules.runs import expired
 from windlass.runtime import Timer
-from windlass.telemetry.observer import Departure, RunWatch, StepEnd
+from windlass.telemetry.observer import StepEnd
 from windlass.worker import failures, mismatch, recall
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
@@ -57,8 +57,6 @@ class Execution:
         self.now: int = claimed.started_at if claimed.begun_at is None else claimed.begun_at
         self.is_over = False
         self.outcome: RunStatus | None = None  # how the run ended here, if it did
-        self.departure, self.error = Departure.LOST, ""  # until a last word is written; and what failed, by its type
-        self.watch: RunWatch | None = None  # whom to tell, if anyone
         self.definition = definition
         self._claimed_at = host.clock.monotonic()
         self._history = {record.key: record for record in claimed.history}
@@ -104,7 +102,7 @@ class Execution:
         context.run(OWNER.set, self.tree)
         context.run(RUN.set, self.claimed.run_id)
         if self.host.watch is not None:
-            self.watch = self.bodies.watch = self.host.watch.run_begins(self.claimed, context=context)
+            self.bodies.watch = self.host.watch.run_begins(self.claimed, context=context)
         self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
         self.ending.watch_claim()
         if self.claimed.expires_in is not None:
@@ -375,9 +373,3 @@ class Execution:
         self._standby.stop()
         self._patience.stop()
         self.bodies.stop_all()
-
-    def left(self) -> None:
-        """Nothing of the run is at work here any more."""
-        if self.watch is not None:
-            ran_for = Duration(self.host.clock.monotonic() - self._claimed_at)
-            self.watch.ends(self.departure, ran_for=ran_for, error=self.error or None)

@@ -183,7 +183,7 @@ class Reports:
             self.writing.difference_update((*orders, *(item.order for item in command.open), held))
             self.is_suspending = False
         if suspended.is_parked:
-            execution.departure = Departure.PARKED
+            execution.ending.departure = Departure.PARKED
             execution.ending.end(None)
             return
         execution.not_parked()
@@ -288,19 +288,19 @@ class Reports:
                 schedule=self._execution.claimed.schedule,
             )
         )
-        self._execution.outcome, self._execution.departure = status, Departure(status)
-        self._execution.error = "" if failure is None else failure.type
+        self._execution.outcome, self._execution.ending.departure = status, Departure(status)
+        self._execution.ending.error = "" if failure is None else failure.type
         if failure is not None:
             failures.tell_run(self._execution.claimed, failure)
 
     async def hold(self, error: ReplayMismatch) -> None:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
         await self._host.work.hold_run(HoldRun(**self._held, reason=reason))
-        self._execution.departure = Departure.PAUSED
+        self._execution.ending.departure = Departure.PAUSED
 
     async def release(self, *, delay_for: Duration = NO_DELAY) -> None:
         await self._host.work.release_run(Claim(**self._held, delay_for=delay_for))
-        self._execution.departure = Departure.RELEASED
+        self._execution.ending.departure = Departure.RELEASED
 
     def _next_order(self) -> int:
         self._order += 1

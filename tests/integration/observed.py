@@ -12,31 +12,21 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Sampler
 from prometheus_client import CollectorRegistry, generate_latest
 
-from windlass.api.service import Control, Work
 from windlass.telemetry.guarded import GuardedObserver
 from windlass.telemetry.metrics import Metrics
 from windlass.telemetry.observer import Observer
 from windlass.telemetry.traces import Traces
 from windlass.testing.harness import Harness
-from windlass.worker import host
 from windlass.worker.worker import Worker
 
 
 @asynccontextmanager
 async def observed(harness: Harness, *observers: Observer, slots: int = 10) -> AsyncIterator[Worker]:
     """A worker of this app, beside any other it has."""
-    app, guarded = harness.app, GuardedObserver(observers)
-
-    def doors(work: Work, control: Control, *_: object) -> host.Doors:
-        return given(work, control, guarded)
-
-    given, known = host.Doors, set(app._workers)
+    app, known = harness.app, set(harness.app._workers)
+    app._telemetry._observer = GuardedObserver(observers)  # as if settings had switched it on
     working = app.worker(slots=slots)
-    host.Doors = doors  # type: ignore[assignment, misc]
-    try:
-        await working.__aenter__()
-    finally:
-        host.Doors = given  # type: ignore[misc]
+    await working.__aenter__()
     harness._has_worker = True  # so that it waits for what this worker has to do
     try:
         (worker,) = set(app._workers) - known

@@ -22,7 +22,7 @@ from windlass.settings import Settings
 
 INTERVAL = Duration(30 * SECOND)  # of the coordinators: by the shared clock, as what counts as on time
 BATCH = 10  # schedules in one pass: few, so that they meet at all of them and not only at the first
-PACE = 0.005  # real seconds between two looks that found nothing
+PACE = 0.02  # real seconds between two looks that found nothing
 MICROSECONDS = struct.Struct("=q")
 
 

@@ -34,7 +34,7 @@ from windlass.model.commands import CancelRun
 from windlass.model.run import Run
 from windlass.model.schedule import CatchUp, Overlap, Schedule, Timing
 from windlass.model.schedule_commands import DeleteSchedule
-from windlass.model.time import DAY, HOUR, MINUTE, Duration, Instant
+from windlass.model.time import HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.rules.schedules import MOST_COUNTED
 from windlass.runtime import system_rng
 from windlass.settings import Settings
@@ -52,33 +52,34 @@ T = TypeVar("T")
 OURS = ("I-50", "I-51", "I-52", "I-53", "I-54", "I-55")
 COORDINATORS = 3
 STEPS = 30 * SCALE  # of the clock, in each half of the year
-KILLS_EVERY = 5  # steps
+KILLS_EVERY = 4  # steps
 GRACE = 2 * INTERVAL
 PATIENCE = 0.04  # real seconds at most until the clock goes on
 OPEN_FOR = 3  # steps after which runs that must not overlap have ended
 
-# Their clocks change at midnight, at half past two, by half an hour, at quarters, for a month, or never.
-ZONES = (
-    "Europe/Rome",
-    "America/New_York",
-    "America/St_Johns",
-    "America/Santiago",
-    "Africa/Cairo",
-    "Africa/Casablanca",
-    "Asia/Beirut",
-    "Asia/Kathmandu",
-    "Australia/Lord_Howe",
-    "Pacific/Chatham",
-)
 TIMES = ("30 2 * * *", "0 0 * * *", "15 0 * * *", "45 1 * * *", "30 23 * * *")  # gaps and repeats are around these
 RHYTHMS = ("*/15 * * * *", "7,37 * * * *", "0 */2 * * *")
 
 
-def at(month: int, day: int, hour: int = 0) -> int:
-    return int(datetime(2026, month, day, hour, tzinfo=UTC).timestamp()) * 1_000_000
+def at(month: int, day: int) -> int:
+    return int(datetime(2026, month, day, tzinfo=UTC).timestamp()) * SECOND
 
 
-BEGINNING, MIDDLE, END = at(1, 1), at(7, 1), int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+BEGINNING, MIDDLE, END = at(1, 1), at(7, 1), at(12, 31)
+
+# Clocks change at midnight, in the night, by half an hour, at quarters past, for a month, or never; in these days.
+ZONES = {
+    "America/New_York": (at(3, 5), at(3, 11)),
+    "America/St_Johns": (at(3, 5), at(3, 11)),
+    "Asia/Kathmandu": (at(3, 5), at(3, 11)),
+    "Africa/Casablanca": (at(3, 20), at(3, 31)),
+    "Asia/Beirut": (at(3, 20), at(3, 31)),
+    "Europe/Rome": (at(3, 20), at(3, 31)),
+    "America/Santiago": (at(4, 2), at(4, 8)),
+    "Australia/Lord_Howe": (at(4, 2), at(4, 8)),
+    "Pacific/Chatham": (at(4, 2), at(4, 8)),
+    "Africa/Cairo": (at(4, 21), at(4, 27)),
+}
 
 
 @dataclass(kw_only=True)
@@ -119,10 +120,8 @@ class Planned:
 def plan() -> list[Planned]:
     """A hundred schedules, ten in each zone."""
     found = []
-    for place, zone in enumerate(ZONES):
-        daily = TIMES[place % len(TIMES)]
-        rhythm = RHYTHMS[place % len(RHYTHMS)]
-        changes_at = at(3, 6) + place * 3 * DAY if place % 2 else at(4, 1) + place * DAY
+    for place, (zone, (begins_at, ends_at)) in enumerate(ZONES.items()):
+        daily, rhythm = TIMES[place % len(TIMES)], RHYTHMS[place % len(RHYTHMS)]
         for name, timing in {
             "daily": Timing(cron=daily, tz=zone),
             "office": Timing(cron="0 9,17 * * 1-5", tz=zone),
@@ -137,8 +136,8 @@ def plan() -> list[Planned]:
             Planned(
                 name=f"dense-{place}",
                 timing=Timing(cron=rhythm, tz=zone),
-                begins_at=changes_at,
-                ends_at=changes_at + 6 * DAY,
+                begins_at=begins_at,
+                ends_at=ends_at,
             )
         )
         for catch_up in (CatchUp.NONE, CatchUp.LATEST):

@@ -4,12 +4,13 @@ run_f…   finished                                   20,000
 run_l…   due in the far future, five priorities      5,000
 run_o…   due now, but of a workflow others serve     5,000
 run_h…   held by twenty workers                        100
+         schedules, due in the far future            5,000
 wrk_s…   workers that have stopped                   1,000
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from windlass.model.worker import Served
 from windlass.store.base import Tx
 from windlass.store.queries.keys import NewKey
 from windlass.store.queries.prune import ExpiredKey, GoneWorker, Remark
+from windlass.store.queries.scheduled import SlotRun
 from windlass.testing.conformance import given
 from windlass.testing.conformance.transactions import noted
 from windlass.testing.conformance.workers import beating, registering
@@ -82,6 +84,13 @@ def fill(dialect: Dialect, size: Size) -> Iterator[str]:
                 f" select '{NAMESPACE}', id, '{key}', {attempt}, 'step', '{status}', 1, 0, {dialect.empty_blob}"
                 f" from {source}"
             )
+    yield (
+        "insert into schedules (namespace, name, workflow, version, queue, input, input_hash, every_for, tz, anchor,"
+        " catch_up, max_catch_up, overlap, jitter, status, is_declared, revision, last_slot, available_at, created_at,"
+        f" changed_at) select '{NAMESPACE}', 'schedule ' || i, 'invoice', '', 'billing', {dialect.empty_blob},"
+        f" {dialect.empty_blob}, 1000000, 'UTC', 1, 'latest', 100, 'skip', 0, 'active', 1, 1, 1, {FAR} + i, 1, 1"
+        f" from {dialect.series.format(count=size.later)}"
+    )
     for letter, count, stopped_at in (("s", size.stopped, "2"), ("", WORKING, "null")):
         yield (
             "insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, stopped_at, lock_kind)"
@@ -159,7 +168,8 @@ LOG, CLAIM, HOLDER, PARENT = "log_subject", "runs_claim", "runs_worker", "runs_p
 WORKERS, OPEN = "workers_pkey", "workers_open"
 RETRY, INBOX, MESSAGE = "runs_retry", "inbox_pkey", "inbox_id"
 UNREAD, AWAITS, GATES = "inbox_unread", "steps_awaits", "gates_pkey"
-SCHEDULE = "runs_schedule"
+SCHEDULE, SCHEDULE_OPEN, SLOT = "runs_schedule", "runs_schedule_open", "runs_slot"
+SCHEDULES_DUE = "schedules_due"
 LOG_ORDER, EXPIRES, KEY_EXPIRES, STOPPED = "log_pkey", "runs_expires", "keys_expires", "workers_stopped"
 
 # By which columns an index must be entered: by fewer, it would be a walk through the namespace.
@@ -173,7 +183,10 @@ ENTERED_BY = {
     HOLDER: ("namespace", "worker"),
     WORKERS: ("namespace", "id"),
     PARENT: ("namespace", "parent"),
-    SCHEDULE: ("namespace", "schedule", "id"),
+    SCHEDULE: ("namespace", "schedule"),
+    SCHEDULE_OPEN: ("namespace", "schedule"),  # it holds nothing that is over
+    SLOT: ("namespace", "schedule", "slot"),
+    SCHEDULES_DUE: ("available_at",),
     RETRY: ("namespace", "retry_of"),
     INBOX: ("namespace", "run_id"),
     MESSAGE: ("namespace", "run_id"),
@@ -262,6 +275,28 @@ def expired_key() -> ExpiredKey:
 
 def gone_worker() -> GoneWorker:
     return GoneWorker(namespace=NAMESPACE, id=WorkerId("wrk_s3"), stopped_at=Instant(2), is_named=False)
+
+
+def firing(tx: Tx) -> Awaitable[Mapping[int, Instant]]:
+    return tx.scheduled.create_runs(
+        [
+            SlotRun(
+                namespace=NAMESPACE,
+                id=given.run_id(1),
+                name="invoice",
+                version="",
+                queue="billing",
+                input=b"",
+                at=Instant(1),
+                timeout_for=None,
+                unmet=0,
+                schedule="nightly",
+                slot=Instant(1),
+                scheduled_at=Instant(1),
+                cause="schedule",
+            )
+        ]
+    )
 
 
 class Hot(NamedTuple):
@@ -379,6 +414,15 @@ HOT = {
     "remove_key": hot(lambda tx: tx.prune.remove_keys([expired_key()]), KEY),
     "gone_workers": hot(lambda tx: tx.prune.gone_workers(gone_for=HOUR, from_at=Instant(0), limit=10), STOPPED, HOLDER),
     "remove_worker": hot(lambda tx: tx.prune.remove_workers([gone_worker()]), WORKERS, STOPPED),
+    "create_slot_runs": hot(firing, RUN, PAYLOAD, SLOT),
+    "open_runs_of_schedule": hot(lambda tx: tx.scheduled.open_runs(NAMESPACE, "nightly"), SCHEDULE_OPEN),
+    "lock_queued_runs": hot(lambda tx: tx.scheduled.lock_queued(NAMESPACE, "nightly"), SCHEDULE_OPEN),
+    "last_run_of_schedule": hot(lambda tx: tx.scheduled.last_run(NAMESPACE, "nightly"), SCHEDULE),
+    "release_queued_run": hot(
+        lambda tx: tx.scheduled.release(running(), status=RunStatus.PENDING, due_at=Instant(1)), RUN
+    ),
+    "due_schedules": hot(lambda tx: tx.schedules.due(limit=10), SCHEDULES_DUE),
+    "next_schedule": hot(lambda tx: tx.schedules.next(after=Instant(1)), SCHEDULES_DUE),
     "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES),
 }
 
@@ -392,7 +436,8 @@ COLD = {
     "open_workers": "reads all workers, which are few, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
     "stopped_workers": "reads a row for each worker that stopped within a day, asked for by people",
-    "expire_workers": "reads a row for each worker that has not stopped, every few seconds",
+    "silent_worker": "reads a row for each worker that has not stopped, every few seconds",
+    "expire_workers": "the same, once one of them is silent",
     "count_due_runs": "reads what is not over, for people; test_queues shows that it reads nothing else",
     "count_parked_runs": "the same",
     "count_ended_runs": "reads the end of the log, for people; test_queues shows where it stops",
@@ -402,6 +447,14 @@ COLD = {
     "kept_workflows": "reads a row for each workflow whose code says how long its runs are kept",
     "move_cursor": "writes one row by its primary key",
     "load_cursor": "reads one row by its primary key",
+    "load_schedule": "reads one row by its primary key",
+    "lock_schedule": "the same",
+    "lock_free_schedule": "the same",
+    "insert_schedule": "writes one row by its primary key, for a person or when a worker comes",
+    "save_schedule": "writes one row by its primary key",
+    "delete_schedule": "writes one row by its primary key, for a person",
+    "list_schedules": "reads a row for each schedule of a namespace, for people",
+    "schedules_of_program": "the same, when a worker comes",
     "drop_cursor": "writes one row by its primary key",
     "slowest_cursor": "reads a row for each program that reads the log, of which there are few",
 }

@@ -37,8 +37,9 @@ select {schedule} from schedules r where r.namespace = :namespace and r.name = :
 select {schedule} from schedules r where r.namespace = :namespace order by r.name;
 
 -- name: due_schedules
--- Schedules of every namespace that have a slot to decide on, the most urgent first.
-select {schedule} from schedules r where r.available_at <= {now} order by r.available_at limit :limit;
+-- Schedules of every namespace that have a slot to decide on, the most urgent first. The time is a scalar subselect:
+-- a clock that is read anew for each row is no bound of an index.
+select {schedule} from schedules r where r.available_at <= (select {now}) order by r.available_at limit :limit;
 
 -- name: next_schedule
 -- When the next one is due after an instant.

@@ -194,6 +194,9 @@ def test_json_has_stable_names_and_times_in_utc(scene: Scene) -> None:
         "parent": None,
         "parent_step": None,
         "retry_of": None,
+        "schedule": None,
+        "slot": None,
+        "scheduled_at": None,
         "failure": {"kind": "logic", "type": "ValueError", "message": "bad order", "step": None, "data": None},
     }
     assert (sleeping["available_at"], sleeping["waits_for"]) == ("2026-01-01T00:03:00.000000Z", "sleeps, 3 min left")

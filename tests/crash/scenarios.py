@@ -8,13 +8,21 @@ from tests.crash import (
     stories_of_events,
     stories_of_retention,
     stories_of_steps,
+    stories_of_workers,
 )
 from tests.crash.telling import SCENARIOS
 from windlass.testing.crashes import Scenario
 
 __all__ = ["SCENARIOS", "THEMES", "named"]
 
-THEMES = (stories_of_children, stories_of_control, stories_of_events, stories_of_retention, stories_of_steps)
+THEMES = (
+    stories_of_children,
+    stories_of_control,
+    stories_of_events,
+    stories_of_retention,
+    stories_of_steps,
+    stories_of_workers,
+)
 
 
 def named(name: str) -> Scenario:

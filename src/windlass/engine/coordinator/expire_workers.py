@@ -17,6 +17,11 @@ LOGGER = logging.getLogger("windlass.coordinator")
 
 async def tick(parts: Parts, *, silent_for: Duration, batch: int) -> int:
     """Mark one batch, of every namespace, the longest silent first. Fewer than `batch`: there were no more."""
+    is_any = await parts.store.read(
+        "silent_worker", lambda tx: tx.workers.is_any_silent(silent_for=silent_for), single=True
+    )
+    if not is_any:
+        return 0  # as nearly always: nobody has to wait for a lock because of it
     count = await parts.run_tx(
         "expire_workers", lambda tx: tx.workers.expire(silent_for=silent_for, limit=batch), single=True
     )

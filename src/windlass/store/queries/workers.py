@@ -58,6 +58,10 @@ class WorkerQueries:
         """Note that a worker has gone, by its own word or found dead, and that its lock need not be looked at."""
         await self._connection.run("stop_worker", namespace=namespace, id=id, is_goodbye=int(is_goodbye))
 
+    async def is_any_silent(self, *, silent_for: Duration) -> bool:
+        """Whether a worker of any namespace was silent for longer than that."""
+        return await self._connection.first("silent_worker", silent_for=silent_for) is not None
+
     async def expire(self, *, silent_for: Duration, limit: int) -> int:
         """Note that workers of every namespace were silent for longer than that. Says how many."""
         return await self._connection.run("expire_workers", silent_for=silent_for, limit=limit)

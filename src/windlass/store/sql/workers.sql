@@ -34,6 +34,10 @@ update workers
        active = 0, lock_kind = null
  where namespace = :namespace and id = :id and (stopped_at is null or seen_at < stopped_at);
 
+-- name: silent_worker
+-- Whether any worker, of whatever namespace, has been silent for too long.
+select 1 from workers w where w.stopped_at is null and w.seen_at < {now} - :silent_for limit 1;
+
 -- name: expire_workers
 -- Note that workers of every namespace have been silent for too long, the longest silent first. Touches no run: what they
 -- hold stays theirs until its claim ends, or their lock tells that they are dead.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +11,6 @@ import windlass
 from tests.crash.places import Places
 from windlass.errors import RunFailed, StepFailed
 from windlass.model.page import ListRuns
-from windlass.model.time import Duration
 from windlass.testing.crashes import SETTINGS, Case, Scenario, play
 from windlass.testing.journal import Event, read_journal
 from windlass.testing.life import Drive, Life
@@ -23,9 +22,10 @@ ROUNDS = 100  # of letting time pass, before a run that does not come there is g
 
 
 def scenario(
-    declare: Declare, *, max_recoveries: int = 10, keep_for: Duration | None = None, **options: Any
+    declare: Declare, *, max_recoveries: int = 10, settings: Mapping[str, Any] | None = None, **options: Any
 ) -> Callable[[Drive], Drive]:
     """Make a scenario of a drive, under the drive's name."""
+    given = {"max_recoveries": max_recoveries, **(settings or {})}
 
     def add(drive: Drive) -> Drive:
         SCENARIOS.append(
@@ -33,7 +33,7 @@ def scenario(
                 name=drive.__name__.replace("_", " "),
                 declare=declare,
                 drive=drive,
-                settings=msgspec.structs.replace(SETTINGS, max_recoveries=max_recoveries, keep_for=keep_for),
+                settings=msgspec.structs.replace(SETTINGS, **given),
                 **options,
             )
         )

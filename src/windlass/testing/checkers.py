@@ -97,7 +97,8 @@ def stores_agree(one: Snapshot, other: Snapshot) -> list[str]:
 def normalised(snapshot: Snapshot) -> dict[str, Any]:
     """Everything observable, with ids and workers replaced by their place, and the log numbered by run."""
     names: dict[str, str] = {}
-    for place, run_id in enumerate(sorted(snapshot.runs), start=1):
+    # A start key outlives its run, and still names it.
+    for place, run_id in enumerate(sorted({*snapshot.runs, *(key.run_id for key in snapshot.keys)}), start=1):
         names[run_id] = f"run {place}"
     for place, worker in enumerate(sorted(worker.id for worker in snapshot.workers), start=1):
         names[worker] = f"worker {place}"

@@ -181,16 +181,15 @@ class Life:
 
     # What a coordinator does
 
-    async def expire(self) -> int:
+    async def expire(self) -> None:
         """End runs whose time is over and that nobody comes for."""
-        return await expire_runs.tick(self._opened.engine.parts, batch=self.settings.coordinate_batch)
+        await expire_runs.tick(self._opened.engine.parts, batch=100)
 
-    async def prune(self) -> int:
+    async def prune(self, *, batch: int) -> None:
         """Remove what is old enough, as a coordinator does that has just started."""
-        work = Prune(self._opened.engine.parts, keep_for=self.settings.keep_for, batch=self.settings.coordinate_batch)
+        work = Prune(self._opened.engine.parts, keep_for=self.settings.keep_for, batch=batch)
         while await work.tick():
             continue
-        return work.removed
 
     async def look(self) -> None:
         """Note how the database stands, for those who judge what is removed from it."""

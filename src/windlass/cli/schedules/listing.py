@@ -128,7 +128,7 @@ def _shorter(items: Sequence[Item], *, now: Instant, glyphs: Glyphs) -> Columns:
     return {
         **_names(items, glyphs=glyphs),
         "starts": [Text(_call(item, glyphs=glyphs)) for item in items],
-        "times": [Text(_without_zone(item) if item.view.next else _times(item)) for item in items],
+        "times": [Text(_short_times(item)) for item in items],
         "next": [_next(item, now=now, glyphs=glyphs) for item in items],
         "last run": [_last(item, now=now, glyphs=glyphs, is_short=True) for item in items],
     }
@@ -136,26 +136,29 @@ def _shorter(items: Sequence[Item], *, now: Instant, glyphs: Glyphs) -> Columns:
 
 def _blocks(items: Sequence[Item], *, now: Instant, screen: Screen) -> Iterator[Text]:
     """Beside each name what it starts and when; below that how it stands, and its last run."""
-    glyphs = screen.glyphs
-    ((_, names),) = _names(items, glyphs=glyphs).items()
+    ((_, names),) = _names(items, glyphs=screen.glyphs).items()
     room = min(max(name.cell_len for name in names), screen.width // 3) + PADDING
     for item, name in zip(items, names, strict=True):
-        is_firing = item.standing in (Standing.ACTIVE, Standing.LATE)
         name.truncate(room - PADDING, overflow="ellipsis")
         name.pad_right(room - name.cell_len)
-        about = f"{_call(item, glyphs=glyphs)} {glyphs.dot} {_without_zone(item) if is_firing else _times(item)}"
+        about = f"{_call(item, glyphs=screen.glyphs)} {screen.glyphs.dot} {_short_times(item)}"
         first, *rest = wrapped(about, width=screen.width - room)
         yield name.append(first, style="default not bold")
-        yield from (Text(" " * room + line) for line in rest)
-        last = Text(f" {glyphs.dot} last ", style=DIM).append_text(_last(item, now=now, glyphs=glyphs))
-        if counts := _counts(item):
-            last.append(f" {glyphs.dot} {counts}", style="yellow")
-        if is_firing:
-            yield Text(" " * room).append_text(_next(item, now=now, glyphs=glyphs)).append_text(last)
-            continue
-        for line in wrapped(escape(item.why or ""), width=screen.width - room):
-            yield Text(" " * room).append(line, style=STYLES[item.standing])
-        yield Text(" " * room).append_text(last[len(f" {glyphs.dot} ") :])
+        below = [*map(Text, rest), *_stands(item, now=now, width=screen.width - room, glyphs=screen.glyphs)]
+        yield from (Text(" " * room).append_text(line) for line in below)
+
+
+def _stands(item: Item, *, now: Instant, width: int, glyphs: Glyphs) -> list[Text]:
+    """When it fires next, or why it does not; and its last run, on the same line if there is room."""
+    last = Text("last ", style=DIM).append_text(_last(item, now=now, glyphs=glyphs))
+    if counts := _counts(item):
+        last.append(f" {glyphs.dot} {counts}", style="yellow")
+    if not _is_firing(item):
+        why = wrapped(escape(item.why or ""), width=width)
+        return [*(Text(line, style=STYLES[item.standing]) for line in why), last]
+    following = _next(item, now=now, glyphs=glyphs)
+    both = Text(f" {glyphs.dot} ", style=DIM).join([following, last])
+    return [both] if both.cell_len <= width else [following, last]
 
 
 def _names(items: Sequence[Item], *, glyphs: Glyphs) -> Columns:
@@ -185,15 +188,20 @@ def _times(item: Item) -> str:
     return escape(times(item.view.schedule.timing))
 
 
-def _without_zone(item: Item) -> str:
+def _short_times(item: Item) -> str:
+    """Without the zone where that stands beside the next time."""
     timing = item.view.schedule.timing
-    return escape(times(timing).removesuffix(f" ({timing.tz})"))
+    return escape(times(timing).removesuffix(f" ({timing.tz})")) if _is_firing(item) else _times(item)
+
+
+def _is_firing(item: Item) -> bool:
+    return item.standing in (Standing.ACTIVE, Standing.LATE)
 
 
 def _next(item: Item, *, now: Instant, glyphs: Glyphs) -> Text:
     """How far away, and on the clocks of its own zone."""
     schedule = item.view.schedule
-    if item.standing not in (Standing.ACTIVE, Standing.LATE):
+    if not _is_firing(item):
         return Text(item.standing.value, style=STYLES[item.standing])
     if not item.view.next:
         return Text("")

@@ -169,3 +169,17 @@ async def test_a_workflow_may_not_touch_schedules() -> None:
 
         with pytest.raises(windlass.RunFailed, match=r"app\.schedules\.list"):
             await harness.run(meddling)
+
+
+async def test_two_programs_that_declare_one_name_are_told_so(
+    shared_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FakeClock()
+    for program in ("shop", "mail"):
+        harness = Harness(shared_url, clock=clock)
+        harness.app._program = program
+        declare(harness.app, [], every="1h")
+        async with harness:
+            await harness.idle()
+
+    assert "Schedule 'report' was declared in 'shop', and is 'mail's now" in caplog.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from msgspec.structs import replace
 
 from windlass.engine.parts import Parts
@@ -17,6 +19,8 @@ from windlass.rules import schedules as rules
 from windlass.rules.limits import check_person
 from windlass.rules.schedule_limits import check_schedule
 from windlass.store.base import Tx
+
+LOGGER = logging.getLogger("windlass.coordinator")
 
 
 async def put_schedule(parts: Parts, command: PutSchedule) -> None:
@@ -56,10 +60,20 @@ async def declare(parts: Parts, command: Declare) -> None:
                 raise _taken(was)
             if was is not None:
                 released.append(await _change(tx, was, given))
+                if was.is_declared and was.declared_in != command.program:
+                    taken[name] = was.declared_in
         return released
 
+    taken: dict[str, str | None] = {}
     for released in await parts.run_tx("declare", enter_all):
         tell_of_release(parts, released)
+    for name, other in taken.items():
+        LOGGER.warning(
+            "Schedule %r was declared in %r, and is %r's now. If both are in use, give one of them name=.",
+            name,
+            other,
+            command.program,
+        )
     if command.schedules:
         parts.hub.publish(schedules_topic())
 

@@ -182,4 +182,4 @@ async def test_two_programs_that_declare_one_name_are_told_so(
         async with harness:
             await harness.idle()
 
-    assert "Schedule 'report' was declared in 'shop', and is 'mail's now" in caplog.text
+    assert "Schedule 'report' was declared in shop, and is now in mail." in caplog.text

@@ -45,37 +45,43 @@ async def declare(parts: Parts, command: Declare) -> None:
     """One transaction: what the program says now, and what it says no more."""
     for schedule in command.schedules:
         check_schedule(schedule)
+    taken: dict[str, str | None] = {}  # from other programs
 
     async def enter_all(tx: Tx) -> list[Released]:
         await tx.workflows.declare(command.namespace, command.kept)
-        now, said, released = await tx.now(), {item.name: item for item in command.schedules}, []
+        now, said = await tx.now(), {item.name: item for item in command.schedules}
         known = {item.name for item in await tx.schedules.of_program(command.namespace, command.program)}
+        released = []
         for name in sorted(said.keys() | known):
             if name not in said:
                 await _take_back(tx, command, name)
                 continue
             given = replace(new_schedule(said[name], now=now), declared_in=command.program)
             was = await _lock_or_insert(tx, given)
-            if was is not None and was.declared_in is None:
-                raise _taken(was)
             if was is not None:
-                released.append(await _change(tx, was, given))
-                if was.is_declared and was.declared_in != command.program:
-                    taken[name] = was.declared_in
+                released.append(await _change(tx, _taken_over(was, given, taken), given))
         return released
 
-    taken: dict[str, str | None] = {}
     for released in await parts.run_tx("declare", enter_all):
         tell_of_release(parts, released)
     for name, other in taken.items():
         LOGGER.warning(
-            "Schedule %r was declared in %r, and is %r's now. If both are in use, give one of them name=.",
+            "Schedule %r was declared in %s, and is now in %s. If both are in use, give one of them name=.",
             name,
             other,
             command.program,
         )
     if command.schedules:
         parts.hub.publish(schedules_topic())
+
+
+def _taken_over(was: Schedule, given: Schedule, taken: dict[str, str | None]) -> Schedule:
+    """The same, with a note if it was another program's. Raises AlreadyExists for one that was made by hand."""
+    if was.declared_in is None:
+        raise _taken(was)
+    if was.is_declared and was.declared_in != given.declared_in:
+        taken[was.name] = was.declared_in
+    return was
 
 
 async def _lock_or_insert(tx: Tx, given: Schedule, *, deed: Deed | None = None) -> Schedule | None:

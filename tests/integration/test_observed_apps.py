@@ -102,11 +102,12 @@ async def test_what_the_coordinator_does_is_counted(clock: FakeClock, give_up: N
 
 async def test_schedules_are_counted(clock: FakeClock) -> None:
     registry = CollectorRegistry()
-    async with Harness(clock=clock, metrics=registry) as harness:
+    harness = Harness(clock=clock, metrics=registry)
 
-        @harness.app.schedule(every="1h")
-        async def report(ctx: Context) -> None: ...
+    @harness.app.schedule(every="1h")
+    async def report(ctx: Context) -> None: ...
 
+    async with harness:
         for _ in range(3):
             await harness.advance("1h")
 

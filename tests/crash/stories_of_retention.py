@@ -91,11 +91,11 @@ async def removal_of_runs_and_their_families(life: Life) -> None:
     life.memory["is_repaired"] = True
     await life.client.retry(deed, by="ann")
     await until_all_are_over(life)
-    await life.look()
+    await life.duties.look()
     await life.advance(KEPT - DAY)
-    await life.prune(batch=1)  # too early
+    await life.duties.prune(batch=1)  # too early
     await life.advance(DAY)
-    await life.prune(batch=1)
+    await life.duties.prune(batch=1)
     page = await life._opened.runs.list_runs(ListRuns(namespace="default"))
     assert page.runs == ()
 
@@ -113,5 +113,5 @@ async def time_out_of_a_run_that_nobody_comes_for(life: Life) -> None:
     await until(life, handle, "waiting")
     await life.client.pause(await the_run_of(life, "lonely"), by="ann")
     await life.advance("63s")
-    await life.expire()
+    await life.duties.expire()
     await life.settle()

@@ -16,8 +16,6 @@ from windlass.api.service import Work
 from windlass.app import App
 from windlass.assembly import Opened
 from windlass.client.handle import Handle
-from windlass.engine.coordinator import expire_runs
-from windlass.engine.coordinator.prune import Prune
 from windlass.errors import Rejected
 from windlass.model.commands import ClaimedRun, ClaimRuns, ResumeRun
 from windlass.model.page import ListRuns
@@ -27,7 +25,8 @@ from windlass.settings import Settings
 from windlass.testing.check_claims import DELAYED, WORKER
 from windlass.testing.clients import Client
 from windlass.testing.clock import FakeClock
-from windlass.testing.evidence import Snapshot, take_snapshot
+from windlass.testing.duties import Duties
+from windlass.testing.evidence import Snapshot
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
 from windlass.testing.harness import Stuck
 from windlass.testing.journal import Event, Journal, Line, read_journal
@@ -65,7 +64,7 @@ class Life:
         self.workers: list[Worker] = []
         self.ghosts: list[WorkerId] = []
         self.memory: dict[str, Any] = {}  # what this process remembers: gone when it dies
-        self.seen: list[Snapshot] = []  # what `look` found
+        self.seen: list[Snapshot] = []  # what `duties.look` found
         self._faults = faults
         self._opened: Opened
         self._traffic: Traffic
@@ -179,22 +178,10 @@ class Life:
             if loop.time() > deadline:
                 raise Stuck(f"Not at rest after {PATIENCE:g} s: {self._traffic.in_flight} calls of the store.")
 
-    # What a coordinator does
-
-    async def expire(self) -> None:
-        """End runs whose time is over and that nobody comes for."""
-        await expire_runs.tick(self._opened.engine.parts, batch=100)
-
-    async def prune(self, *, batch: int) -> None:
-        """Remove what is old enough, as a coordinator does that has just started."""
-        work = Prune(self._opened.engine.parts, keep_for=self.settings.keep_for, batch=batch)
-        while await work.tick():
-            continue
-
-    async def look(self) -> None:
-        """Note how the database stands, for those who judge what is removed from it."""
-        store = self._opened.engine.parts.store
-        self.seen.append(await take_snapshot(store, at=self.clock.now(), life=self.journal.life, is_judged=False))
+    @property
+    def duties(self) -> Duties:
+        """What a coordinator does, one duty at a time."""
+        return Duties(self._opened.engine.parts, self)
 
     # How it ends
 

@@ -142,6 +142,12 @@ class App(Declarations, Asks):
     @asynccontextmanager
     async def worker(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> AsyncIterator[None]:
         """Execute runs in this process while the block lasts: `async with app.worker(): …`."""
+        async with self._telemetry.serving(), self._working(queues, slots):
+            yield
+
+    @asynccontextmanager
+    async def _working(self, queues: Iterable[str], slots: int = SLOTS) -> AsyncIterator[None]:
+        """A worker without a port for metrics: a script beside one that has it must not be refused."""
         from windlass.worker.host import Doors
         from windlass.worker.worker import Worker
 
@@ -170,7 +176,7 @@ class App(Declarations, Asks):
         )
         await self._declare(opened)
         declaring = Declaring(self._registry, lambda: self._declare(opened))
-        async with self._telemetry.serving(), declaring, opened.coordinated():
+        async with declaring, opened.coordinated():
             await worker.start()
             self._workers.append(worker)
             try:
@@ -270,7 +276,7 @@ class App(Declarations, Asks):
         queues = {"default", definition.queue, options.get("queue") or definition.queue}
         with ended_in_order():
             try:
-                async with self.worker(queues=queues):
+                async with self._working(queues):
                     handle = await self._client.start(definition, args, options)
                     try:
                         return await handle.result()

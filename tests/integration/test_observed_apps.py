@@ -55,6 +55,19 @@ async def test_an_app_that_only_asks_opens_no_port(free_port: int) -> None:
             assert asking.connect_ex(("127.0.0.1", free_port)) != 0
 
 
+def test_a_script_runs_beside_a_worker_that_has_the_port(free_port: int) -> None:
+    app = windlass.App(MEMORY, namespace="script", settings=Settings(metrics_port=free_port))
+
+    @app.workflow
+    async def order(ctx: Context) -> int:
+        return 7
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port))
+        taken.listen()
+        assert app.run(order) == 7
+
+
 async def test_a_worker_is_refused_a_port_that_is_taken(free_port: int) -> None:
     app = windlass.App(MEMORY, settings=Settings(metrics_port=free_port))
     with socket.socket() as taken:
@@ -64,6 +77,20 @@ async def test_a_worker_is_refused_a_port_that_is_taken(free_port: int) -> None:
             with pytest.raises(InvalidInput, match="WINDLASS_METRICS_PORT"):
                 async with app.worker():
                     raise AssertionError("it was not refused")
+
+
+async def test_a_harness_leaves_the_port_of_the_program_alone(free_port: int) -> None:
+    app = windlass.App(MEMORY, settings=Settings(metrics_port=free_port))
+
+    @app.workflow
+    async def order(ctx: Context) -> int:
+        return 7
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port))
+        taken.listen()
+        async with Harness(app=app) as harness:
+            assert await harness.run(order) == 7
 
 
 async def test_what_the_coordinator_does_is_counted(clock: FakeClock, give_up: None) -> None:

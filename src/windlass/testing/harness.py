@@ -262,6 +262,7 @@ class Harness:
 
     def _make_app(self, settings: Settings, **options: Any) -> App:
         rng = seeded_rng(self._seed)
+        settings = replace(settings, metrics_port=None)  # the program's own may be there already, or another test
         return App(self._url, settings=settings, _clock=self.clock, _rng=rng, _hooks=self._hooks, **options)
 
     def _copy(self, fate: Fate) -> Harness:

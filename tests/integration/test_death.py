@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from typing import Any
 
 import pytest
@@ -213,3 +214,36 @@ async def test_a_worker_whose_goodbye_fails_can_still_be_found_gone(open_shared:
         (there,) = await second.opened.runs.list_workers("default")
 
     assert there.id != left.id
+
+
+@pytest.mark.spec("invariants:I-08", "invariants:I-19")
+async def test_a_claim_that_ran_out_is_not_renewed_by_a_worker_that_comes_back(open_harness: OpenHarness) -> None:
+    """Its body does not stop, so the run keeps its slot here; but it is for others to take."""
+    harness = await open_harness(slots=1, settings=Settings(visibility_for=Duration(2 * SECOND)))
+    entered, end = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        entered.set()
+        end.wait(20)
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        await ctx.step(hang)
+
+    handle = await harness.start(order)
+    await eventually(entered.is_set, what="the body is at work")
+    parts, (worker,) = harness.opened.engine.parts, harness.app._workers
+    ends_at = (await row_of(harness, handle)).available_at
+    await parts.store.run_tx("silence", lambda tx: tx.workers.expire(silent_for=Duration(-1), limit=10))
+
+    async def is_back() -> bool:
+        harness.clock.advance("1s")
+        return [item.id for item in await harness.opened.runs.list_workers("default")] == [worker.id]
+
+    harness.clock.advance("2s")  # the claim has run out before the worker hears of anything
+    await eventually(is_back, what="it is registered again")
+    try:
+        run = await row_of(harness, handle)
+        assert (run.available_at, len(worker.executions)) == (ends_at, 1)
+    finally:
+        end.set()

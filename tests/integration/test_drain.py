@@ -230,6 +230,22 @@ async def test_a_worker_taken_for_gone_while_it_drains_comes_back_and_drains(ope
     assert id not in await known(second)
 
 
+async def test_what_a_worker_has_not_heard_yet_is_still_asked_for_when_it_comes_back(open_harness: OpenHarness) -> None:
+    harness = await open_harness()
+    declare(harness, "first")
+    parts, worker = harness.opened.engine.parts, worker_of(harness)
+    parts.hub.is_suppressed = True
+    await harness.opened.control.drain_worker("default", worker.id)
+    await parts.store.run_tx("silence", lambda tx: tx.workers.expire(silent_for=Duration(-1), limit=10))
+
+    async def has_left() -> bool:
+        harness.clock.advance("1s")
+        return worker.drain.is_over.is_set()
+
+    await eventually(has_left, what="it has registered, heard of it, and left")
+    assert await known(harness) == {}
+
+
 async def test_a_worker_that_is_about_to_leave_by_itself_is_seen_to_drain(open_harness: OpenHarness) -> None:
     """As after SIGTERM: whoever asks why a run waits must not be sent to it."""
     gate = Gate()

@@ -7,6 +7,7 @@ from tests.crash import (
     stories_of_control,
     stories_of_events,
     stories_of_retention,
+    stories_of_schedules,
     stories_of_steps,
     stories_of_workers,
 )
@@ -20,6 +21,7 @@ THEMES = (
     stories_of_control,
     stories_of_events,
     stories_of_retention,
+    stories_of_schedules,
     stories_of_steps,
     stories_of_workers,
 )

@@ -178,3 +178,18 @@ def test_the_stories_about_waits_do_meet_them(places: Places) -> None:
     assert [message.taken_by for message in unread.messages] == ["receive/paid", None]
     assert [entry.cause for entry in refused.log if entry.to_status == "cancelled"] == ["cancel", "cancel"]
     assert [entry.cause for entry in gates.log if entry.subject_kind == "gate"] == ["pause", "resume"]
+
+
+def test_the_stories_about_schedules_do_meet_what_they_are_about(places: Places) -> None:
+    turns = told(named("runs of a schedule that take turns"), places).evidence.last
+    cancelled = told(named("cancel of a run behind which another waits"), places).evidence.last
+    skipping = told(named("schedule that skips and is paused and triggered"), places).evidence.last
+    declared = told(named("schedules that a program declares"), places).evidence.last
+
+    assert ([entry.cause for entry in turns.log].count("turn"), len(turns.runs)) == (1, 3)
+    assert [run.status for run in cancelled.runs.values()] == ["cancelled", "completed", "cancelled"]
+    (schedule,) = skipping.schedules
+    assert (schedule.fired, schedule.skipped, schedule.dropped) == (2, 1, 1)
+    assert {entry.cause for entry in skipping.log} >= {"trigger", "pause", "resume", "schedule"}
+    causes = [entry.cause for entry in declared.log if entry.subject_kind == "schedule"]
+    assert sorted(causes) == ["change", "change", "create", "create", "undeclared"]

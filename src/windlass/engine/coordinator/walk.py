@@ -8,7 +8,7 @@ The log is the list of what ended when, so nothing else has to be kept in that o
 One walk for each namespace and each limit in use there, so that every end is looked at when it is due by its own limit.
 Where a walk stands is in memory: a coordinator that starts begins at the beginning, and any number of them may walk.
 What was passed because another run may ask for it is found again when that one is removed; whatever else was passed is
-found by the next walk, which begins a day after the last.
+found when the walk begins anew, which is after an hour, or later if it takes long.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from msgspec import Struct
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.model.run import TERMINAL, Run, RunId
-from windlass.model.time import DAY, Duration, Instant
+from windlass.model.time import HOUR, Duration, Instant
 from windlass.rules import retention as rules
 from windlass.store.base import Tx
 from windlass.store.queries.prune import EndedRun, Happened, Remark
 
 PAGE = 500  # rows of the log, or children of a run, in one look
 IDLE_PAGES = 100  # in one round: crossing what is kept must not take the time of those who execute runs
-AGAIN_AFTER = DAY
+AGAIN_AFTER = HOUR
+REST = 20  # times as long as a walk takes, at least, from its beginning to that of the next
 
 KeptFor = Callable[[str], Duration | None]  # by workflow
 
@@ -54,6 +55,7 @@ class Walk:
         self._kept_for: KeptFor = lambda name: None
         self._seq = 0
         self._begun_at: Instant | None = None
+        self._lasted_for: int | None = None  # until it came to what is too young for the first time
         self._idle_pages = 0
         self._families: deque[tuple[RunId, str]] = deque()  # parents that are gone, and up to which step they are done
         self.removed = 0
@@ -81,8 +83,12 @@ class Walk:
             self._seq = page.passed[-1].seq
         if self._begun_at is None:
             self._begun_at = page.now
-        elif not page.is_more and page.now >= self._begun_at + AGAIN_AFTER:
-            self._seq, self._begun_at = 0, page.now
+        if page.is_more:
+            return
+        if self._lasted_for is None:
+            self._lasted_for = page.now - self._begun_at
+        if page.now >= self._begun_at + max(AGAIN_AFTER, REST * self._lasted_for):
+            self._seq, self._begun_at, self._lasted_for = 0, page.now, None
 
     async def _look(self) -> Page:
         async def look(tx: Tx) -> Page:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windlass.model.duration import between, moment
 from windlass.model.explanation import Explanation, Situation
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.run import CANCELLED_BY, RETRIED_BY, RunStatus
+from windlass.model.run import CANCELLED_BY, EXPIRED, RETRIED_BY, RunStatus
 from windlass.model.time import Instant
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.words import Advice, ago, answer, by, count, quoted, step_of, with_failure
@@ -49,7 +49,8 @@ def _failed(facts: Facts, failure: Failure, at: Instant) -> tuple[Situation, str
         return Situation.CRASH_LOOP, f"{told}, as a crash loop. {failure.message}"
     if _is_time_out(facts, failure):
         limit = moment(facts.run.expires_at or at, now=facts.now)
-        return Situation.TIMED_OUT, f"{told}: it had not ended by {limit}, its time-out."
+        nobody = " Nobody had come for it." if facts.cause == EXPIRED else ""
+        return Situation.TIMED_OUT, f"{told}: it had not ended by {limit}, its time-out.{nobody}"
     return Situation.FAILED, f"{told}{_where(facts, failure)}{with_failure(failure)}"
 
 

@@ -148,7 +148,7 @@ class App(Declarations, Asks):
     @asynccontextmanager
     async def _working(self, queues: Iterable[str], slots: int = SLOTS) -> AsyncIterator[None]:
         """A worker without a port for metrics: a script beside one that has it must not be refused."""
-        from windlass.worker.host import Doors
+        from windlass.worker.host import Doors, Durations
         from windlass.worker.worker import Worker
 
         lanes = _check_queues(queues)
@@ -167,11 +167,13 @@ class App(Declarations, Asks):
             namespace=self._namespace,
             queues=lanes,
             slots=slots,
-            visibility_for=self._settings.visibility_for,
-            poll_for=self._settings.poll_for,
-            probe_for=self._settings.probe_for,
-            grace_for=self._settings.grace_for,
-            heartbeat_for=heartbeat_every(self._settings.stale_for),
+            durations=Durations(
+                visibility_for=self._settings.visibility_for,
+                poll_for=self._settings.poll_for,
+                probe_for=self._settings.probe_for,
+                grace_for=self._settings.grace_for,
+                heartbeat_for=heartbeat_every(self._settings.stale_for),
+            ),
             classify=self._classify,
         )
         await self._declare(opened)

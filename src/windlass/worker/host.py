@@ -10,6 +10,7 @@ from typing import NamedTuple
 from windlass.api.service import Control, Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
+from windlass.model.time import Duration
 from windlass.runtime import Clock
 from windlass.telemetry.observer import Observer, WorkerWatch
 from windlass.worker.calls import Body
@@ -23,6 +24,16 @@ class Doors(NamedTuple):
     work: Work
     control: Control
     observer: Observer | None = None  # nobody, unless metrics or traces are switched on
+
+
+class Durations(NamedTuple):
+    """How long a worker's claims last, how long it waits, and how often it looks around."""
+
+    visibility_for: Duration
+    poll_for: Duration
+    probe_for: Duration  # between two looks for dead workers; 0: never
+    grace_for: Duration  # for bodies, once it is asked to leave
+    heartbeat_for: Duration
 
 
 @dataclass(slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from windlass.worker.context import RunContext
 from windlass.worker.drain import Drain
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
-from windlass.worker.host import Doors, Host
+from windlass.worker.host import Doors, Durations, Host
 from windlass.worker.presence import Presence
 from windlass.worker.reports import LATER, NO_DELAY
 from windlass.worker.tasks import track_tasks
@@ -54,17 +54,13 @@ class Worker:
         namespace: str,
         queues: tuple[str, ...],
         slots: int,
-        visibility_for: Duration,
-        poll_for: Duration,
-        probe_for: Duration,
-        grace_for: Duration,
-        heartbeat_for: Duration,
+        durations: Durations,
         classify: Classify | None = None,
     ) -> None:
         self.id = WorkerId(ids.worker())
         self._queues, self._slots = queues, slots
-        self._visibility_for, self._poll_for = visibility_for, poll_for
-        self._grace_for = grace_for  # for bodies, once it is asked to leave
+        self._visibility_for, self._poll_for = durations.visibility_for, durations.poll_for
+        self._grace_for = durations.grace_for
         self.drain = Drain()
         self._polls = 0
         self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
@@ -98,8 +94,8 @@ class Worker:
             host=self._host,
             id=self.id,
             slots=slots,
-            probe_for=probe_for,
-            heartbeat_for=heartbeat_for,
+            probe_for=durations.probe_for,
+            heartbeat_for=durations.heartbeat_for,
             drain=self._drain,
             served=self._served,
             executions=self._executions,

@@ -35,7 +35,7 @@ every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scena
 @pytest.mark.spec("invariants:I-12", "invariants:I-13", "invariants:I-14", "invariants:I-15", "invariants:I-16")
 @pytest.mark.spec("invariants:I-17", "invariants:I-18", "invariants:I-19", "invariants:I-20", "invariants:I-21")
 @pytest.mark.spec("invariants:I-23", "invariants:I-24", "invariants:I-25", "invariants:I-57", "invariants:I-64")
-@pytest.mark.spec("invariants:I-65")
+@pytest.mark.spec("invariants:I-50", "invariants:I-51", "invariants:I-53", "invariants:I-54", "invariants:I-65")
 @every_scenario
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     scenario: Scenario, places: Places, figures: list[str]

@@ -24,6 +24,7 @@ from windlass.testing.conformance import (
     GateConformance,
     LeftoverConformance,
     LogConformance,
+    MendingConformance,
     MessageConformance,
     OverlapConformance,
     PauseConformance,
@@ -185,6 +186,9 @@ class TestOverlaps(OverlapConformance): ...
 
 class TestTurns(TurnConformance):
     until_blocked = TestFencing.until_blocked
+
+
+class TestMending(MendingConformance): ...
 
 
 class TestDeclarations(DeclarationConformance):

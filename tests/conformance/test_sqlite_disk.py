@@ -23,6 +23,7 @@ from windlass.testing.conformance import (
     GateConformance,
     LeftoverConformance,
     LogConformance,
+    MendingConformance,
     MessageConformance,
     OverlapConformance,
     PauseConformance,
@@ -125,6 +126,9 @@ class TestOverlaps(OverlapConformance): ...
 
 
 class TestTurns(TurnConformance): ...
+
+
+class TestMending(MendingConformance): ...
 
 
 class TestDeclarations(DeclarationConformance): ...

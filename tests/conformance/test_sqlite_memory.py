@@ -22,6 +22,7 @@ from windlass.testing.conformance import (
     GateConformance,
     LeftoverConformance,
     LogConformance,
+    MendingConformance,
     MessageConformance,
     OverlapConformance,
     PauseConformance,
@@ -132,6 +133,9 @@ class TestOverlaps(OverlapConformance): ...
 
 
 class TestTurns(TurnConformance): ...
+
+
+class TestMending(MendingConformance): ...
 
 
 class TestDeclarations(DeclarationConformance): ...

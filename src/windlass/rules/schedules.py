@@ -53,17 +53,51 @@ class Open(Struct, frozen=True, kw_only=True):
 
 def due(schedule: Schedule, *, now: Instant, grace: Duration) -> Due:
     """What to do about everything up to now. Costs as much as what is fired, however much was missed."""
-    timing, anchor, last = schedule.timing, schedule.anchor, schedule.last_slot
+    last = schedule.last_slot
     late_until = Instant(max(last, now - grace))
     on_time = _first_slots(schedule, after=late_until, until=now)
-    wanted = _wanted(schedule, has_on_time=bool(on_time))
-    missed = latest_slots(timing, anchor, after=last, until=late_until, limit=wanted) if late_until > last else []
-    first = Instant((missed or on_time)[0] - 1) if missed or on_time else late_until
-    dropped = count_slots(timing, anchor, after=last, until=first, most=MOST_COUNTED) if first > last else 0
-    if len(missed) > MOST_AT_ONCE:
-        missed, on_time = missed[:MOST_AT_ONCE], []
-    until = (on_time or missed or [max(last, now)])[-1]
-    return Due(missed=tuple(missed), on_time=tuple(on_time), dropped=dropped, until=until)
+    missed: list[Instant] = []
+    if is_behind(schedule, until=late_until):
+        missed, on_time = _caught_up(schedule, on_time, late_until=late_until, now=now)
+    fired = missed or on_time
+    first = Instant(fired[0] - 1) if fired else late_until
+    dropped = _count(schedule, until=first) if first > last else 0
+    return Due(
+        missed=tuple(missed),
+        on_time=tuple(on_time),
+        dropped=dropped,
+        until=fired[-1] if fired else Instant(max(last, now)),
+    )
+
+
+def is_behind(schedule: Schedule, *, until: Instant) -> bool:
+    """Has a slot passed that nobody decided on: by then, or while the schedule waited for its own runs?"""
+    following = next_slot(schedule.timing, schedule.anchor, after=schedule.last_slot)
+    return following is not None and (following <= until or was_woken(schedule))
+
+
+def _caught_up(
+    schedule: Schedule, on_time: list[Instant], *, late_until: Instant, now: Instant
+) -> tuple[list[Instant], list[Instant]]:
+    """Nobody looked for a while: which slots are still fired, as missed ones and as one that is on time."""
+    timing, anchor, last = schedule.timing, schedule.anchor, schedule.last_slot
+    if schedule.catch_up is CatchUp.ALL:  # what is on time stands behind what is owed, and is owed with it
+        owed = latest_slots(timing, anchor, after=last, until=now, limit=schedule.max_catch_up)
+        return owed[:MOST_AT_ONCE], []
+    if on_time:  # the newest says all that the others would have said
+        return [], latest_slots(timing, anchor, after=late_until, until=now, limit=1)
+    wanted = int(schedule.catch_up is CatchUp.LATEST)
+    return latest_slots(timing, anchor, after=last, until=late_until, limit=wanted), []
+
+
+def _count(schedule: Schedule, *, until: Instant) -> int:
+    return count_slots(schedule.timing, schedule.anchor, after=schedule.last_slot, until=until, most=MOST_COUNTED)
+
+
+def was_woken(schedule: Schedule) -> bool:
+    """Is it due later than its slot because it waited for its own runs, or was paused?"""
+    following = next_slot(schedule.timing, schedule.anchor, after=schedule.last_slot)
+    return schedule.available_at is not None and following is not None and schedule.available_at > following
 
 
 def _first_slots(schedule: Schedule, *, after: Instant, until: Instant) -> list[Instant]:
@@ -75,13 +109,6 @@ def _first_slots(schedule: Schedule, *, after: Instant, until: Instant) -> list[
             break
         slots.append(slot)
     return slots
-
-
-def _wanted(schedule: Schedule, *, has_on_time: bool) -> int:
-    """How many missed slots are still fired."""
-    if schedule.catch_up is CatchUp.ALL:
-        return schedule.max_catch_up
-    return int(schedule.catch_up is CatchUp.LATEST and not has_on_time)
 
 
 def admit(schedule: Schedule, open: Open, *, is_missed: bool) -> Admission:

@@ -141,7 +141,7 @@ class Coordinator:
         now, before = self._parts.clock.now(), self._looked_at
         self._looked_at, heard_in = now, self._settings.stale_for // 2
         # One that has just begun cannot know whether it is the machine that was away.
-        if before is None or now - before > self._settings.interval_for + heard_in:
+        if before is None or not 0 <= now - before <= self._settings.interval_for + heard_in:
             self._awake_since = now
         return now - self._awake_since >= heard_in
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.engine.parts import Parts
-from windlass.engine.schedule.trigger import count, open_runs
+from windlass.engine.schedule.release import Released, joined, look_at_queue, release_next, tell_of_release
 from windlass.errors import Unavailable, WindlassError
 from windlass.model.run import RunId
 from windlass.model.schedule import Schedule
@@ -44,7 +44,9 @@ class Looked(Struct, frozen=True, kw_only=True):
 class Fired(Struct, frozen=True, kw_only=True):
     runs: tuple[SlotRun, ...] = ()
     dropped: int = 0
+    has_moved: bool = False  # its slots were decided on, whatever became of them
     is_more: bool = False
+    released: Released = Released()
 
 
 async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
@@ -54,7 +56,7 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
         return await tx.schedules.due(limit=batch), await tx.now()
 
     due, now = await parts.store.read("due_schedules", look)
-    fired, aside, is_more = 0, 0, len(due) == batch
+    fired, moved, is_more = 0, 0, len(due) == batch
     for schedule in due:
         try:
             done = await _fire_one(parts, schedule, now=now, grace=grace)
@@ -62,11 +64,13 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
             raise  # as for all the others
         except Exception as error:  # a zone that is gone, a row that was written by hand: the others go on
             await _put_aside(parts, schedule, error)
-            aside += 1
+            moved += 1
             continue
         fired += len(done.runs)
+        moved += done.has_moved
         is_more = is_more or done.is_more
-    return Looked(at=now, fired=fired, is_more=is_more and fired + aside > 0)
+    # Else the same ones would be looked at again, and nothing come of it.
+    return Looked(at=now, fired=fired, is_more=is_more and moved > 0)
 
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:
@@ -78,13 +82,21 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
         locked = await tx.schedules.lock_if_free(schedule.namespace, schedule.name)
         if locked is None or not _is_as_seen(locked, schedule):
             return Fired()  # somebody else is at it, or it was changed: the next look tells
-        runs, after = await _decide(tx, locked, due, slots, ids)
+        open, released = await look_at_queue(tx, locked)
+        runs, after = _decide(locked, due, slots, ids, open=open, now=await tx.now())
         created = await tx.scheduled.create_runs(runs) if runs else {}
-        is_saved = await tx.schedules.save(replace(after, fired=after.fired + len(created)), was=locked)
+        after = replace(after, fired=after.fired + len(created))
+        is_saved = await tx.schedules.save(after, was=locked)
         assert is_saved, "the row is locked here"
-        is_more = after.available_at is not None and after.available_at <= now
-        fired = tuple(runs[ordinal] for ordinal in sorted(created))
-        return Fired(runs=fired, dropped=due.dropped, is_more=is_more)
+        if len(created) < len(runs):  # fired before the clock was set back: nothing may wait for what is not there
+            released = joined(released, await release_next(tx, [after], now=await tx.now()))
+        return Fired(
+            runs=tuple(runs[ordinal] for ordinal in sorted(created)),
+            dropped=due.dropped,
+            has_moved=True,
+            is_more=after.available_at is not None and after.available_at <= now,
+            released=released,
+        )
 
     done = await parts.run_tx("fire_schedule", fire)
     _tell(parts, schedule, done, now=now)
@@ -99,12 +111,16 @@ def _is_as_seen(locked: Schedule, seen: Schedule) -> bool:
     )
 
 
-async def _decide(
-    tx: Tx, schedule: Schedule, due: Due, slots: Sequence[tuple[Instant, bool]], ids: Sequence[RunId]
+def _decide(
+    schedule: Schedule,
+    due: Due,
+    slots: Sequence[tuple[Instant, bool]],
+    ids: Sequence[RunId],
+    *,
+    open: rules.Open,
+    now: Instant,
 ) -> tuple[list[SlotRun], Schedule]:
     """The runs to create, and the schedule behind these slots."""
-    open = count(await open_runs(tx, schedule))
-    now = await tx.now()
     runs: list[SlotRun] = []
     skipped, until, is_blocked = 0, due.until, False
     for (slot, is_missed), run_id in zip(slots, ids, strict=True):
@@ -157,20 +173,24 @@ async def _put_aside(parts: Parts, schedule: Schedule, error: Exception) -> None
 def _tell(parts: Parts, schedule: Schedule, done: Fired, *, now: Instant) -> None:
     if done.runs:
         parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
+    tell_of_release(parts, done.released)
     if parts.observer is not None:
         for run in done.runs:
             late_for = Duration(now - (run.slot or now))
             parts.observer.schedule_fired(namespace=schedule.namespace, schedule=schedule.name, late_for=late_for)
     if done.dropped:
-        many = "at least " if done.dropped >= rules.MOST_COUNTED else ""
-        LOGGER.warning(
-            "Schedule %r was not looked at for a while: %s%d slots are dropped (catch_up=%r), %d fired.",
-            schedule.name,
-            many,
-            done.dropped,
-            schedule.catch_up.value,
-            len(done.runs),
-        )
+        _tell_of_dropped(schedule, done)
     elif done.runs:
         late = (now - (done.runs[0].slot or now)) / SECOND
         LOGGER.debug("Schedule %r fired %d, the first %.3f s late", schedule.name, len(done.runs), late)
+
+
+def _tell_of_dropped(schedule: Schedule, done: Fired) -> None:
+    many = "at least " if done.dropped >= rules.MOST_COUNTED else ""
+    times = "1 time is" if done.dropped == 1 else f"{many}{done.dropped} times are"
+    fired, catch_up = len(done.runs), schedule.catch_up.value
+    if rules.was_woken(schedule):  # what it asked for: no reason to warn anybody at each of its runs
+        LOGGER.info("Schedule %r waited: %s dropped (catch_up=%r), %d fired.", schedule.name, times, catch_up, fired)
+        return
+    text = "Schedule %r was not looked at for a while: %s dropped (catch_up=%r), %d fired."
+    LOGGER.warning(text, schedule.name, times, catch_up, fired)

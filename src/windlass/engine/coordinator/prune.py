@@ -114,7 +114,7 @@ class Sweep(ABC, Generic[T]):
             last = self._time(found[-1])
             # What is needed still may fill a page with one and the same time: then on behind it.
             self._from_at = last if last > self._from_at else Instant(last + 1)
-        elif now >= self._begun_at + AGAIN_AFTER:
+        elif not self._begun_at <= now < self._begun_at + AGAIN_AFTER:  # also when the clock was set back
             self._from_at, self._begun_at = Instant(0), now
         return is_more
 

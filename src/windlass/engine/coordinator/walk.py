@@ -87,7 +87,8 @@ class Walk:
             return
         if self._lasted_for is None:
             self._lasted_for = page.now - self._begun_at
-        if page.now >= self._begun_at + max(AGAIN_AFTER, REST * self._lasted_for):
+        rest = max(AGAIN_AFTER, REST * self._lasted_for)
+        if not self._begun_at <= page.now < self._begun_at + rest:  # also when the clock was set back
             self._seq, self._begun_at, self._lasted_for = 0, page.now, None
 
     async def _look(self) -> Page:

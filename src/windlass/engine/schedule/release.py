@@ -19,6 +19,7 @@ from windlass.notify.local import queue_topic, schedules_topic
 from windlass.rules import schedules as rules
 from windlass.store.base import Tx
 from windlass.store.queries.log import NewLogEntry
+from windlass.store.queries.scheduled import OpenRun
 
 TURN = "turn"  # cause in the log: the run before it is over
 
@@ -52,6 +53,30 @@ async def release_next(tx: Tx, schedules: Sequence[Schedule], *, now: Instant) -
         if rules.is_blocked(schedule) and not queued:
             is_unblocked = await tx.schedules.save(replace(schedule, available_at=now), was=schedule) or is_unblocked
     return Released(runs=tuple(released), is_unblocked=is_unblocked)
+
+
+async def look_at_queue(tx: Tx, schedule: Schedule) -> tuple[rules.Open, Released]:
+    """Its runs that are not over, if they matter.
+
+    A run that ended while there was no row to lock, because the schedule was deleted and made anew, could not let the
+    one behind it go on: that is made up for here.
+    """
+    if schedule.overlap is Overlap.ALLOW:
+        return rules.Open(), Released()
+    open = count(await tx.scheduled.open_runs(schedule.namespace, schedule.name))
+    if open.admitted or not open.queued:
+        return open, Released()
+    released = await release_next(tx, [schedule], now=await tx.now())
+    return count(await tx.scheduled.open_runs(schedule.namespace, schedule.name)), released
+
+
+def count(open: Sequence[OpenRun]) -> rules.Open:
+    queued = sum(run.is_queued for run in open)
+    return rules.Open(admitted=len(open) - queued, queued=queued)
+
+
+def joined(one: Released, other: Released) -> Released:
+    return Released(runs=(*one.runs, *other.runs), is_unblocked=one.is_unblocked or other.is_unblocked)
 
 
 async def release_all(tx: Tx, schedule: Schedule, *, now: Instant) -> Released:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.engine.parts import Parts
+from windlass.engine.schedule.release import Released, look_at_queue, tell_of_release
 from windlass.engine.schedule.steer import lock_existing
 from windlass.errors import WrongState
 from windlass.model.commands import Started
@@ -23,17 +24,20 @@ TRIGGERED = "trigger"  # cause in the log
 async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
     run_id = RunId(parts.ids.run())  # outside: a second try must know what the first has written
 
+    released: list[Released] = []
+
     async def trigger(tx: Tx) -> Schedule:
         schedule = await lock_existing(tx, command.namespace, command.name)
         if await tx.runs.load(command.namespace, id=run_id) is not None:
             return schedule
-        open = await open_runs(tx, schedule)
-        admission = rules.admit(schedule, count(open), is_missed=False)
+        open, healed = await look_at_queue(tx, schedule)
+        released.append(healed)
+        admission = rules.admit(schedule, open, is_missed=False)
         if admission not in (rules.Admission.FIRE, rules.Admission.QUEUE):
             raise WrongState(
                 "Schedule",
                 schedule.name,
-                f"busy with {open[-1].id}",
+                f"busy with {(await open_runs(tx, schedule))[-1].id}",
                 wanted="one with room for another run",
                 hint=_why_not(schedule),
             )
@@ -62,6 +66,8 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
 
     schedule = await parts.run_tx("trigger_schedule", trigger)
     parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
+    for healed in released:
+        tell_of_release(parts, healed)
     return Started(run_id=run_id, is_repeat=False)
 
 
@@ -70,11 +76,6 @@ async def open_runs(tx: Tx, schedule: Schedule) -> Sequence[OpenRun]:
     if schedule.overlap is Overlap.ALLOW:
         return ()
     return await tx.scheduled.open_runs(schedule.namespace, schedule.name)
-
-
-def count(open: Sequence[OpenRun]) -> rules.Open:
-    queued = sum(run.is_queued for run in open)
-    return rules.Open(admitted=len(open) - queued, queued=queued)
 
 
 def _why_not(schedule: Schedule) -> str:

@@ -86,7 +86,7 @@ select {run} from runs r
 -- name: release_queued_run
 -- Nothing is before it any more: due now, or when it was to begin. A time-out counts from when a run is due.
 update runs
-   set unmet = 0, status = :status, available_at = :available_at,
+   set unmet = 0, status = :status, available_at = :available_at, starts_at = :due_at,
        expires_at = expires_at - coalesce(starts_at, created_at) + :due_at
  where namespace = :namespace and id = :id and unmet > 0 and attempts = 0 and finished_at is null;
 

@@ -44,6 +44,7 @@ TOPICS = (
     "schedules",
     "overlaps",
     "turns",
+    "mending",
     "declarations",
 )
 # Before they are imported, so that a failing assert shows its values.
@@ -61,6 +62,7 @@ from windlass.testing.conformance.finishing import FinishingConformance  # noqa:
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
 from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
+from windlass.testing.conformance.mending import MendingConformance  # noqa: E402
 from windlass.testing.conformance.messages import MessageConformance  # noqa: E402
 from windlass.testing.conformance.overlaps import OverlapConformance  # noqa: E402
 from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
@@ -100,6 +102,7 @@ SUITES = (
     ScheduleConformance,
     OverlapConformance,
     TurnConformance,
+    MendingConformance,
     DeclarationConformance,
 )
 
@@ -129,5 +132,6 @@ __all__ = [
     "ScheduleConformance",
     "OverlapConformance",
     "TurnConformance",
+    "MendingConformance",
     "DeclarationConformance",
 ]

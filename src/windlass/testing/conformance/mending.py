@@ -1,0 +1,155 @@
+"""Does a schedule find its way again: after a while away, after a clock that was set back, after it was made anew?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from msgspec.structs import replace
+
+from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
+from windlass.engine.engine import Engine
+from windlass.model.commands import RetryRun
+from windlass.model.run import RunStatus
+from windlass.model.schedule import CatchUp, Overlap
+from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
+from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
+from windlass.store.base import Store, Tx
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.control import found, inconsistencies
+from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, engine_on, finished
+from windlass.testing.conformance.overlaps import finish, queue_of_two
+from windlass.testing.conformance.schedules import INTERVAL, coordinate, counts, go_on, put, runs_of, slots_of
+from windlass.testing.conformance.workers import registering
+
+
+class MendingConformance:
+    @pytest.fixture
+    def engine(self, store: Store, clock: FakeClock) -> Engine:
+        return engine_on(store, clock)
+
+    @pytest.fixture(autouse=True)
+    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
+        yield
+        assert await inconsistencies(store) == []
+
+    @pytest.mark.spec("invariants:I-51")
+    async def test_many_that_only_move_on_do_not_keep_the_others_waiting(
+        self, engine: Engine, clock: FakeClock
+    ) -> None:
+        for place in range(5):
+            await put(engine, f"idle-{place}", every=MINUTE, catch_up=CatchUp.NONE)
+        clock.advance(HOUR)
+        await put(engine, "busy", every=Duration(3 * SECOND))
+        clock.advance(3 * SECOND)
+
+        await coordinate(engine, batch=2)
+
+        assert len(await runs_of(engine, "busy")) == 1
+
+    @pytest.mark.spec("invariants:I-51", "invariants:I-54")
+    async def test_what_is_on_time_stands_behind_what_is_owed_and_is_not_skipped(
+        self, engine: Engine, clock: FakeClock
+    ) -> None:
+        created_at = (await put(engine, every=HOUR, catch_up=CatchUp.ALL, overlap=Overlap.SKIP)).created_at
+        clock.advance(3 * HOUR + SECOND)  # two were missed, and the third is on time
+
+        await coordinate(engine)
+        for number in range(3):
+            await finish(engine, number + 1)
+            await coordinate(engine)
+
+        assert await slots_of(engine) == [created_at + place * HOUR for place in (1, 2, 3)]
+        assert await counts(engine) == (3, 0, 0)
+
+    @pytest.mark.spec("invariants:I-51")
+    @pytest.mark.parametrize("overlap", list(Overlap))
+    @pytest.mark.parametrize("policy", [CatchUp.NONE, CatchUp.LATEST])
+    async def test_after_a_while_away_only_the_newest_of_many_is_fired(
+        self, engine: Engine, clock: FakeClock, policy: CatchUp, overlap: Overlap
+    ) -> None:
+        created_at = (await put(engine, every=Duration(2 * SECOND), catch_up=policy, overlap=overlap)).created_at
+        clock.advance(40 * SECOND)
+
+        await coordinate(engine)
+
+        assert await slots_of(engine) == [created_at + 40 * SECOND]
+        assert await counts(engine) == (1, 0, 19)
+
+    @pytest.mark.spec("invariants:I-50", "invariants:I-55")
+    @pytest.mark.parametrize("overlap", [Overlap.QUEUE, Overlap.SKIP])
+    async def test_slots_that_were_fired_before_the_clock_was_set_back_keep_nobody_waiting(
+        self, engine: Engine, clock: FakeClock, overlap: Overlap
+    ) -> None:
+        await put(engine, every=HOUR, overlap=overlap, catch_up=CatchUp.ALL)
+        for number in range(3):
+            await go_on(engine, clock, HOUR)
+            await finish(engine, number + 1)
+        clock.jump(-3 * HOUR)
+        await engine.schedules.pause_schedule(PauseSchedule(namespace=NAMESPACE, name="nightly"))
+        await engine.schedules.resume_schedule(ResumeSchedule(namespace=NAMESPACE, name="nightly"))
+
+        clock.jump(5 * HOUR)
+        await coordinate(engine)
+        await finish(engine, 4)
+        await coordinate(engine)
+        await finish(engine, 5)
+
+        runs = await runs_of(engine)
+        assert [run.status for run in runs] == ["completed"] * 5
+        assert len({run.slot for run in runs}) == 5
+
+    @pytest.mark.spec("invariants:I-54")
+    async def test_a_run_whose_schedule_was_made_anew_at_the_wrong_moment_goes_on_at_the_next_slot(
+        self, engine: Engine, clock: FakeClock
+    ) -> None:
+        first, second = await queue_of_two(engine, clock)
+        run = await claim_one(engine)
+        # As of a holder that looked for the schedule while there was none.
+        await engine.work.finish_run(finished(run, schedule=None))
+        await self._unblock(engine, clock)
+
+        await coordinate(engine)
+
+        assert (await found(engine, second.id)).status == RunStatus.PENDING
+        assert (await found(engine, first.id)).status == RunStatus.COMPLETED
+
+    async def _unblock(self, engine: Engine, clock: FakeClock) -> None:
+        """As if it were made anew: with a next time, and what it had before."""
+
+        async def write(tx: Tx) -> None:
+            was = await tx.schedules.lock(NAMESPACE, "nightly")
+            assert was is not None
+            await tx.schedules.save(replace(was, available_at=clock.now()), was=was)
+
+        await engine.parts.store.run_tx("make_anew", write)
+
+    async def test_a_retry_of_a_run_that_had_waited_has_no_more_time_than_the_run_had(
+        self, engine: Engine, clock: FakeClock
+    ) -> None:
+        await put(engine, every=HOUR, overlap=Overlap.QUEUE, timeout_for=Duration(3 * HOUR))
+        await go_on(engine, clock, HOUR)
+        await go_on(engine, clock, HOUR)
+        await finish(engine)
+        failed = await finish(engine, 2, status=RunStatus.FAILED, output=None, failure=FAILURE)
+        clock.advance(MINUTE)
+
+        answer = await engine.control.retry_run(RetryRun(namespace=NAMESPACE, run_id=failed.id))
+
+        again = await found(engine, answer.run_id)
+        assert again.expires_at == clock.now() + 3 * HOUR
+
+    @pytest.mark.spec("invariants:I-55")
+    async def test_silent_workers_are_marked_also_after_the_clock_was_set_back(
+        self, engine: Engine, clock: FakeClock
+    ) -> None:
+        coordinator = Coordinator(engine.parts, CoordinatorSettings(interval_for=INTERVAL))
+        await coordinator.tick()
+        clock.jump(-DAY)
+        await engine.work.register_worker(registering())
+
+        for _ in range(20):
+            await coordinator.tick()
+            clock.advance(INTERVAL)
+
+        assert await engine.runs.list_workers(NAMESPACE) == ()

@@ -272,8 +272,8 @@ async def test_one_that_is_declared_no_longer_cannot_be_resumed(open_shared: Ope
         await harness.app.schedules.resume("nightly")
 
     assert str(refused.value) == (
-        f"Schedule nightly is no longer declared in {harness.app._program}; one that is was expected. Declare it there "
-        "again, or delete it."
+        f"Schedule nightly is paused, because it is no longer declared in {harness.app._program}; one that is declared "
+        "was expected. Declare it there again, or delete it."
     )
     assert await harness.app.schedules.get("nightly") == before
 
@@ -308,7 +308,7 @@ async def test_ten_years_of_every_second_are_caught_up_with_as_far_as_the_schedu
         with caplog.at_level(logging.WARNING):
             fired = await table.fire(after="3650d")
 
-        assert fired == missed + 10  # these ten are on time; with `latest` the last of all is one of them
+        assert fired == max(1, missed)  # the last of all is on time
         assert "at least 1000 times are dropped" in caplog.text
         assert await table.fire() == 0
         assert await table.fire(after="1s") == 1

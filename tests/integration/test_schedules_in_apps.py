@@ -183,3 +183,27 @@ async def test_two_programs_that_declare_one_name_are_told_so(
             await harness.idle()
 
     assert "Schedule 'report' was declared in shop, and is now in mail." in caplog.text
+
+
+async def test_a_deploy_says_what_it_changes_about_schedules(shared_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    clock = FakeClock()
+    caplog.set_level("INFO", logger="windlass.coordinator")
+    for times in ({"every": "1h"}, {"every": "2h"}, None, {"every": "2h"}):
+        harness = Harness(shared_url, clock=clock)
+        if times is not None:
+            declare(harness.app, [], **times)
+        async with harness:
+            await harness.idle()
+
+    said = [record.message for record in caplog.records if record.message.startswith("Schedule 'report'")]
+    assert said[:2] == ["Schedule 'report' is new.", "Schedule 'report' has changed."]
+    assert said[2].startswith("Schedule 'report' is no longer declared in windlass.testing.harness, and paused.")
+    assert said[3:] == ["Schedule 'report' is declared again."]
+
+
+@pytest.mark.parametrize("given", ["0 9 * * *", lambda ctx: None])
+def test_times_given_by_position_are_refused_with_what_to_write(given: Any) -> None:
+    app = windlass.App(":memory:", settings=Settings())
+
+    with pytest.raises(windlass.InvalidInput, match=r"@app\.schedule\(cron='0 9 \* \* \*'\)"):
+        app.schedule(given)

@@ -15,7 +15,7 @@ from windlass.define.options import DurationLike
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
 from windlass.define.schedule import CAUGHT_UP, CatchUpLike, OverlapLike, check_args, read_plan
-from windlass.errors import WindlassError
+from windlass.errors import InvalidInput, WindlassError
 
 LOGGER = logging.getLogger("windlass")
 
@@ -98,6 +98,8 @@ class Declarations:
 
     def schedule(
         self,
+        misplaced: None = None,
+        /,
         *,
         cron: str | None = None,
         every: DurationLike | None = None,
@@ -115,6 +117,7 @@ class Declarations:
         out of the code, it is paused then. `catch_up` says what becomes of times that passed while nobody looked,
         `overlap` what becomes of a time while the run before is not over. `ctx.scheduled_at` is the time meant.
         """
+        _refuse_misplaced(misplaced)
         plan = read_plan(
             cron=cron,
             every=every,
@@ -164,6 +167,17 @@ class Declaring:
             await self._enter()
         except WindlassError as error:
             LOGGER.error("What was declared cannot be entered: %s", error)
+
+
+def _refuse_misplaced(given: object) -> None:
+    """What most people write first: the expression by position, or no times at all."""
+    if given is not None:
+        shown = given if isinstance(given, str) else "0 9 * * *"
+        raise InvalidInput(
+            f"app.schedule takes its times by name: @app.schedule(cron={shown!r}), or every='10m'.",
+            reason="invalid_schedule",
+            path="cron",
+        )
 
 
 def _decorate(declare: Callable[..., object], function: Any, options: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from windlass.model.checkup import Check, Cursor, Grade, Kept
-from windlass.model.duration import between, describe, moment
+from windlass.model.duration import between, describe, from_instant, moment
 from windlass.model.schedule import Schedule, ScheduleStatus
 from windlass.model.time import HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.model.worker import Standing, Worker
@@ -151,6 +151,7 @@ def schedules(found: Sequence[Schedule], *, now: Instant) -> Check:
     paused = len(found) - len(active)
     said = f"{len(active)} active" + (f", {paused} paused" if paused else "")
     late = [_late(item, now=now) for item in active if _is_late(item, now=now)]
+    late += [_ahead(item) for item in active if item.last_slot - now > LATE_FOR]
     unreadable = [_without_times(item) for item in found if item.error is not None]
     undeclared = [_undeclared(item) for item in found if not item.is_declared]
     count = len(late) + len(unreadable) + len(undeclared)
@@ -169,6 +170,12 @@ def _late(schedule: Schedule, *, now: Instant) -> str:
     due_at = schedule.available_at or now
     since = f"since {moment(due_at, now=now)} ({between(due_at, now)})"
     return f"{_name(schedule)} has been due {since}; {UNATTENDED}"
+
+
+def _ahead(schedule: Schedule) -> str:
+    """The clock was wrong once: every time until then counts as done with."""
+    until = from_instant(schedule.last_slot).isoformat(sep=" ", timespec="seconds")
+    return f"{_name(schedule)} fires nothing before {until}: the clock was ahead once; pause it and resume it"
 
 
 def _without_times(schedule: Schedule) -> str:

@@ -169,8 +169,8 @@ def resume(schedule: Schedule, *, now: Instant, backfill: bool) -> Schedule:
         raise WrongState(
             "Schedule",
             schedule.name,
-            f"no longer declared in {schedule.declared_in}",
-            wanted="one that is",
+            f"paused, because it is no longer declared in {schedule.declared_in}",
+            wanted="one that is declared",
             hint="Declare it there again, or delete it.",
         )
     if schedule.status is ScheduleStatus.ACTIVE and schedule.error is None:

@@ -81,7 +81,7 @@ def test_the_same_again_changes_nothing_and_another_one_has_to_be_wanted(empty: 
 
     assert empty.shown(*create).startswith("Schedule eu was like this before: report() at 09:00 every day")
     assert empty.refused(*create, "--jitter", "5m") == (
-        "Schedule 'eu' exists with another definition. Use another name, or replace it."
+        "Schedule 'eu' exists with another definition. Use another name, or replace it: replace=True, or --replace."
     )
     assert empty.shown(*create, "--jitter", "5m", "--replace", "--by", "bob").startswith("Schedule eu is changed: ")
     assert of(empty, "eu")["revision"] == 2
@@ -326,7 +326,9 @@ def test_a_schedule_is_forgotten_and_its_runs_stay(made: Scene) -> None:
     )
     assert made.json("schedules") == {"schedules": []}
     assert len(made.json("runs", "--schedule", "nightly")["runs"]) == 1
-    assert made.refused("schedules", "delete", "nightly", "--yes") == "Schedule 'nightly' does not exist."
+    assert made.refused("schedules", "delete", "nightly", "--yes").startswith(
+        "Schedule 'nightly' does not exist. See: windlass"
+    )
 
 
 def test_one_that_waits_for_its_turn_is_cancelled_with_it(scene: Scene) -> None:

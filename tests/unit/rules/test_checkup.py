@@ -238,6 +238,15 @@ def test_late_unreadable_and_undeclared_schedules_are_named_with_what_to_do() ->
     )
 
 
+def test_a_schedule_whose_times_lie_behind_a_clock_that_was_ahead_is_named() -> None:
+    ahead = a_schedule("ahead", last_slot=Instant(NOW + 30 * DAY), available_at=Instant(NOW + 31 * DAY))
+
+    check = checkup.schedules([ahead], now=NOW)
+
+    assert check.grade == "warning"
+    assert "fires nothing before" in check.details[0] and "pause it and resume it" in check.details[0]
+
+
 def test_of_many_late_schedules_the_first_are_named() -> None:
     many = [a_schedule(f"s{number}", available_at=Instant(NOW - HOUR)) for number in range(7)]
 

@@ -22,6 +22,8 @@ from windlass.store.base import Tx
 
 LOGGER = logging.getLogger("windlass.coordinator")
 
+News = tuple[int, str]  # a level of the log, and what is said
+
 
 async def put_schedule(parts: Parts, command: PutSchedule) -> None:
     check_schedule(command)
@@ -45,43 +47,45 @@ async def declare(parts: Parts, command: Declare) -> None:
     """One transaction: what the program says now, and what it says no more."""
     for schedule in command.schedules:
         check_schedule(schedule)
-    taken: dict[str, str | None] = {}  # from other programs
+    news: list[News] = []
 
     async def enter_all(tx: Tx) -> list[Released]:
+        news.clear()
         await tx.workflows.declare(command.namespace, command.kept)
         now, said = await tx.now(), {item.name: item for item in command.schedules}
         known = {item.name for item in await tx.schedules.of_program(command.namespace, command.program)}
         released = []
         for name in sorted(said.keys() | known):
             if name not in said:
-                await _take_back(tx, command, name)
+                news.extend(await _take_back(tx, command, name))
                 continue
             given = replace(new_schedule(said[name], now=now), declared_in=command.program)
             was = await _lock_or_insert(tx, given)
+            news.extend(_news(was, given))
             if was is not None:
-                released.append(await _change(tx, _taken_over(was, given, taken), given))
+                released.append(await _change(tx, was, given))
         return released
 
     for released in await parts.run_tx("declare", enter_all):
         tell_of_release(parts, released)
-    for name, other in taken.items():
-        LOGGER.warning(
-            "Schedule %r was declared in %s, and is now in %s. If both are in use, give one of them name=.",
-            name,
-            other,
-            command.program,
-        )
+    for level, text in news:
+        LOGGER.log(level, text)
     if command.schedules:
         parts.hub.publish(schedules_topic())
 
 
-def _taken_over(was: Schedule, given: Schedule, taken: dict[str, str | None]) -> Schedule:
-    """The same, with a note if it was another program's. Raises AlreadyExists for one that was made by hand."""
+def _news(was: Schedule | None, given: Schedule) -> list[News]:
+    """What a deploy changes, said where whoever deploys looks. Raises AlreadyExists for one that was made by hand."""
+    if was is None:
+        return [(logging.INFO, f"Schedule {given.name!r} is new.")]
     if was.declared_in is None:
         raise _taken(was)
     if was.is_declared and was.declared_in != given.declared_in:
-        taken[was.name] = was.declared_in
-    return was
+        told = f"Schedule {given.name!r} was declared in {was.declared_in}, and is now in {given.declared_in}."
+        return [(logging.WARNING, f"{told} If both are in use, give one of them name=.")]
+    if not was.is_declared:
+        return [(logging.INFO, f"Schedule {given.name!r} is declared again.")]
+    return [] if rules.is_same(was, given) else [(logging.INFO, f"Schedule {given.name!r} has changed.")]
 
 
 async def _lock_or_insert(tx: Tx, given: Schedule, *, deed: Deed | None = None) -> Schedule | None:
@@ -106,12 +110,15 @@ async def _change(tx: Tx, was: Schedule, given: Schedule, *, deed: Deed | None =
     return Released()
 
 
-async def _take_back(tx: Tx, command: Declare, name: str) -> None:
+async def _take_back(tx: Tx, command: Declare, name: str) -> list[News]:
     was = await tx.schedules.lock(command.namespace, name)
-    if was is not None and was.declared_in == command.program and was.is_declared:
-        gone = rules.undeclared(was)
-        await tx.schedules.save(gone, was=was)
-        await tx.log.append([noted(gone, was=was, cause="undeclared")])
+    if was is None or was.declared_in != command.program or not was.is_declared:
+        return []
+    gone = rules.undeclared(was)
+    await tx.schedules.save(gone, was=was)
+    await tx.log.append([noted(gone, was=was, cause="undeclared")])
+    told = f"Schedule {name!r} is no longer declared in {command.program}, and paused."
+    return [(logging.WARNING, f"{told} Declare it again, or: windlass schedules delete {name}")]
 
 
 def new_schedule(command: PutSchedule, *, now: Instant) -> Schedule:
@@ -148,5 +155,6 @@ def _taken(was: Schedule) -> AlreadyExists:
     if was.declared_in is not None:
         text = f"Schedule {was.name!r} is declared in {was.declared_in!r}. Change it there, or use another name."
     else:
-        text = f"Schedule {was.name!r} exists with another definition. Use another name, or replace it."
+        what_to_do = "Use another name, or replace it: replace=True, or --replace."
+        text = f"Schedule {was.name!r} exists with another definition. {what_to_do}"
     return AlreadyExists(text, reason="already_exists", owner=was.name)

@@ -29,7 +29,8 @@ async def lock_existing(tx: Tx, namespace: str, name: str) -> Schedule:
 
 async def not_found(tx: Tx, namespace: str, name: str) -> NotFound:
     known = [item.name for item in await tx.schedules.list(namespace)]
-    return NotFound("Schedule", name, close=difflib.get_close_matches(name, known, n=MOST_CLOSE))
+    close = difflib.get_close_matches(name, known, n=MOST_CLOSE)
+    return NotFound("Schedule", name, close=close, hint="" if close else "See: windlass schedules")
 
 
 async def pause_schedule(parts: Parts, command: PauseSchedule) -> None:

@@ -32,6 +32,7 @@ class Presence:
     served: Callable[[], tuple[Served, ...]]
     executions: Collection[Execution]
     lock: LockKind | None = None
+    is_returning: bool = False
     completed: int = 0
     failed: int = 0
     was_here: bool = False  # so that what it was asked for then still counts
@@ -144,9 +145,14 @@ class Presence:
 
         It only looks, and renews nothing: a claim that has run out, by its own clock, is for others to take.
         """
+        if self.is_returning:  # heartbeat and watch may both find out
+            return
+        self.is_returning = True
         LOGGER.warning("Worker %s was taken for dead and registers anew; runs it lost are dropped.", self.id)
         try:
             await self._look_at_runs()
             await self.enter()
         except WindlassError as error:
             LOGGER.warning("Worker %s cannot register anew: %s", self.id, error)
+        finally:
+            self.is_returning = False

@@ -415,6 +415,9 @@ HOT = {
     "gone_workers": hot(lambda tx: tx.prune.gone_workers(gone_for=HOUR, from_at=Instant(0), limit=10), STOPPED, HOLDER),
     "remove_worker": hot(lambda tx: tx.prune.remove_workers([gone_worker()]), WORKERS, STOPPED),
     "create_slot_runs": hot(firing, RUN, PAYLOAD, SLOT),
+    "fired_slots": hot(
+        lambda tx: tx.scheduled.fired_slots(NAMESPACE, "nightly", first=Instant(1), last=Instant(9)), SLOT
+    ),
     "open_runs_of_schedule": hot(lambda tx: tx.scheduled.open_runs(NAMESPACE, "nightly"), SCHEDULE_OPEN),
     "lock_queued_runs": hot(lambda tx: tx.scheduled.lock_queued(NAMESPACE, "nightly"), SCHEDULE_OPEN),
     "last_run_of_schedule": hot(lambda tx: tx.scheduled.last_run(NAMESPACE, "nightly"), SCHEDULE),

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.engine.parts import Parts
-from windlass.engine.schedule.release import Released, joined, look_at_queue, release_next, tell_of_release
+from windlass.engine.schedule.release import Released, look_at_queue, tell_of_release
 from windlass.errors import Unavailable, WindlassError
 from windlass.model.run import RunId
 from windlass.model.schedule import Schedule
@@ -39,6 +39,12 @@ class Looked(Struct, frozen=True, kw_only=True):
     at: Instant  # when it looked
     fired: int = 0
     is_more: bool = False  # there is more to do at once
+
+
+class Slot(Struct, frozen=True):
+    at: Instant
+    is_missed: bool
+    run_id: RunId  # made before the transaction: a second try must know what the first has written
 
 
 class Fired(Struct, frozen=True, kw_only=True):
@@ -75,21 +81,20 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:
     due = rules.due(schedule, now=now, grace=grace)
-    slots = [*((slot, True) for slot in due.missed), *((slot, False) for slot in due.on_time)]
-    ids = [RunId(parts.ids.run()) for _ in slots]  # outside: a second try must know what the first has written
+    slots = [Slot(at, True, RunId(parts.ids.run())) for at in due.missed]
+    slots += [Slot(at, False, RunId(parts.ids.run())) for at in due.on_time]
 
     async def fire(tx: Tx) -> Fired:
         locked = await tx.schedules.lock_if_free(schedule.namespace, schedule.name)
         if locked is None or not _is_as_seen(locked, schedule):
             return Fired()  # somebody else is at it, or it was changed: the next look tells
         open, released = await look_at_queue(tx, locked)
-        runs, after = _decide(locked, due, slots, ids, open=open, now=await tx.now())
+        left = await _without_fired(tx, locked, slots)
+        runs, after = _decide(locked, due, left, open=open, now=await tx.now())
         created = await tx.scheduled.create_runs(runs) if runs else {}
         after = replace(after, fired=after.fired + len(created))
         is_saved = await tx.schedules.save(after, was=locked)
         assert is_saved, "the row is locked here"
-        if len(created) < len(runs):  # fired before the clock was set back: nothing may wait for what is not there
-            released = joined(released, await release_next(tx, [after], now=await tx.now()))
         return Fired(
             runs=tuple(runs[ordinal] for ordinal in sorted(created)),
             dropped=due.dropped,
@@ -111,48 +116,51 @@ def _is_as_seen(locked: Schedule, seen: Schedule) -> bool:
     )
 
 
+async def _without_fired(tx: Tx, schedule: Schedule, slots: Sequence[Slot]) -> Sequence[Slot]:
+    """Those that have no run. Some do after the clock was put back; nothing may be decided because of them."""
+    if not slots:
+        return slots
+    first, last = slots[0].at, slots[-1].at
+    fired = await tx.scheduled.fired_slots(schedule.namespace, schedule.name, first=first, last=last)
+    return [slot for slot in slots if slot.at not in fired]
+
+
 def _decide(
-    schedule: Schedule,
-    due: Due,
-    slots: Sequence[tuple[Instant, bool]],
-    ids: Sequence[RunId],
-    *,
-    open: rules.Open,
-    now: Instant,
+    schedule: Schedule, due: Due, slots: Sequence[Slot], *, open: rules.Open, now: Instant
 ) -> tuple[list[SlotRun], Schedule]:
     """The runs to create, and the schedule behind these slots."""
     runs: list[SlotRun] = []
     skipped, until, is_blocked = 0, due.until, False
-    for (slot, is_missed), run_id in zip(slots, ids, strict=True):
-        admission = rules.admit(schedule, open, is_missed=is_missed)
+    for slot in slots:
+        admission = rules.admit(schedule, open, is_missed=slot.is_missed)
         if admission is Admission.BLOCK:
-            until, is_blocked = Instant(slot - 1), True
+            until, is_blocked = Instant(slot.at - 1), True
             break
         open = rules.after(open, admission)
         if admission is Admission.SKIP:
             skipped += 1
         else:
-            runs.append(_run(schedule, slot, run_id, now=now, is_queued=admission is Admission.QUEUE))
+            runs.append(_run(schedule, slot, now=now, is_queued=admission is Admission.QUEUE))
     after = replace(
         schedule, last_slot=until, skipped=schedule.skipped + skipped, dropped=schedule.dropped + due.dropped
     )
     return runs, replace(after, available_at=None) if is_blocked else rules.look_next(after)
 
 
-def _run(schedule: Schedule, slot: Instant, run_id: RunId, *, now: Instant, is_queued: bool) -> SlotRun:
+def _run(schedule: Schedule, slot: Slot, *, now: Instant, is_queued: bool) -> SlotRun:
     return SlotRun(
         namespace=schedule.namespace,
-        id=run_id,
+        id=slot.run_id,
         name=schedule.workflow,
         version=schedule.version,
         queue=schedule.queue,
         input=schedule.input,
-        at=rules.start_at(schedule, slot, now=now),
+        at=rules.start_at(schedule, slot.at, now=now),
         timeout_for=schedule.timeout_for,
         unmet=int(is_queued),
         schedule=schedule.name,
-        slot=slot,
-        scheduled_at=slot,
+        slot=slot.at,
+        scheduled_at=slot.at,
         cause=FIRED,
     )
 

@@ -75,10 +75,6 @@ def count(open: Sequence[OpenRun]) -> rules.Open:
     return rules.Open(admitted=len(open) - queued, queued=queued)
 
 
-def joined(one: Released, other: Released) -> Released:
-    return Released(runs=(*one.runs, *other.runs), is_unblocked=one.is_unblocked or other.is_unblocked)
-
-
 async def release_all(tx: Tx, schedule: Schedule, *, now: Instant) -> Released:
     """Its runs need not wait for each other any more."""
     return Released(runs=tuple(await _release(tx, schedule, now=now)))

@@ -49,6 +49,11 @@ class ScheduledQueries:
         """Insert runs with payload and log row. An ordinal that is missing from the answer was fired before."""
         return await self._connection.batch("create_slot_runs", rows)
 
+    async def fired_slots(self, namespace: str, schedule: str, *, first: Instant, last: Instant) -> set[Instant]:
+        """Those from one to another that have a run: none, unless the clock was put back."""
+        rows = await self._connection.all("fired_slots", namespace=namespace, schedule=schedule, first=first, last=last)
+        return {Instant(row[0]) for row in rows}
+
     async def open_runs(self, namespace: str, schedule: str) -> list[OpenRun]:
         """Runs that are not over, the oldest first."""
         rows = await self._connection.all(

@@ -67,6 +67,11 @@ insert into payloads (namespace, run_id, input) values (:namespace, :id, :input)
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 values (:namespace, 'run', :id, null, case when :unmet > 0 then 'waiting' else 'pending' end, :cause, {now}, :data);
 
+-- name: fired_slots
+-- The slots of a schedule, from one to another, that have a run.
+select r.slot from runs r
+ where r.namespace = :namespace and r.schedule = :schedule and r.slot between :first and :last;
+
 -- name: open_runs_of_schedule
 -- Runs of a schedule that are not over, in the order they were created, and whether they wait for one before them.
 select r.id, case when r.unmet > 0 and r.attempts = 0 then 1 else 0 end as queued

@@ -22,8 +22,8 @@ from windlass.errors import NotFound, Unavailable, WrongState
 from windlass.model.commands import RetryRun
 from windlass.model.run import Deed, Run, RunId, RunStatus
 from windlass.model.schedule import CatchUp, Overlap
-from windlass.model.schedule_commands import DeleteSchedule
-from windlass.model.time import HOUR, MINUTE
+from windlass.model.schedule_commands import DeleteSchedule, PauseSchedule, ResumeSchedule
+from windlass.model.time import HOUR, MINUTE, SECOND, Duration
 from windlass.rules.schedules import is_blocked
 from windlass.store.base import Store, Tx
 from windlass.store.queries.scheduled import SlotRun
@@ -170,6 +170,30 @@ class TurnConformance:
 
         with pytest.raises(WrongState, match=first.id):
             await engine.control.retry_run(retrying(second))
+
+    @pytest.mark.spec("invariants:I-51", "invariants:I-54", "invariants:I-55")
+    @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.QUEUE])
+    @pytest.mark.parametrize("is_made_anew", [False, True])
+    async def test_a_slot_behind_one_that_was_fired_before_the_clock_was_put_back_is_fired(
+        self, engine: Engine, clock: FakeClock, overlap: Overlap, is_made_anew: bool
+    ) -> None:
+        every = Duration(5 * SECOND)  # two of them are on time at once
+        await put(engine, every=every, overlap=overlap)
+        await go_on(engine, clock, every)
+        await finish(engine)
+        clock.jump(-every)
+        if is_made_anew:
+            await engine.schedules.delete_schedule(deleting())
+            await put(engine, every=every, overlap=overlap)
+        else:
+            await engine.schedules.pause_schedule(PauseSchedule(namespace=NAMESPACE, name="nightly"))
+            await engine.schedules.resume_schedule(ResumeSchedule(namespace=NAMESPACE, name="nightly"))
+
+        await go_on(engine, clock, 2 * every)
+
+        assert await slots_of(engine) == [clock.now() - every, clock.now()]
+        assert await statuses(engine) == ["completed", "pending"]
+        assert await counts(engine) == (1 if is_made_anew else 2, 0, 0)
 
     @pytest.mark.spec("invariants:I-54")
     @pytest.mark.parametrize("end", ENDING)

@@ -409,7 +409,7 @@ HOT = {
     "remove_messages": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
     "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
     "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
-    "remove_remark": hot(forgetting, LOG, LOG_ORDER),
+    "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS),
     "expired_keys": hot(lambda tx: tx.prune.expired_keys(from_at=Instant(0), limit=10), KEY_EXPIRES, RUN),
     "remove_key": hot(lambda tx: tx.prune.remove_keys([expired_key()]), KEY),
     "gone_workers": hot(lambda tx: tx.prune.gone_workers(gone_for=HOUR, from_at=Instant(0), limit=10), STOPPED, HOLDER),

@@ -23,6 +23,7 @@ EVERYTHING = "*"
 LONGEST_TOPIC = 7_900  # bytes; PostgreSQL takes fewer than 8,000
 FIRST_PAUSE, LONGEST_PAUSE = Duration(100 * MILLISECOND), Duration(5 * SECOND)
 CONNECT_SECONDS = 10.0
+FLUSH_SECONDS = 0.5
 
 _LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -35,6 +36,8 @@ class PostgresListener:
         self._on_topic: Callable[[str], None] = lambda topic: None
         self._pending: dict[str, None] = {}  # a set that keeps its order: one topic waits once
         self._has_news = asyncio.Event()  # something to send, or a connection that is gone
+        self._is_quiet = asyncio.Event()  # nothing waits to be sent
+        self._is_quiet.set()
         self._session: asyncpg.Connection[Any] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -57,12 +60,15 @@ class PostgresListener:
         if len(topic.encode()) > LONGEST_TOPIC:
             raise InvalidInput(f"A topic has at most {LONGEST_TOPIC} bytes.", reason="too_large", path="topic")
         self._pending[topic] = None
+        self._is_quiet.clear()
         self._has_news.set()
 
     async def close(self) -> None:
-        """Stop listening. What is still unsent is dropped: it was a hint. Closing twice is fine."""
+        """Stop listening. What is still unsent has a moment to go out: a command says something, and ends at once."""
         task, self._task = self._task, None
         if task is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_quiet.wait(), FLUSH_SECONDS)
             task.cancel()
             await asyncio.wait([task])
         if self._session is not None:
@@ -85,6 +91,7 @@ class PostgresListener:
                 for topic in topics:
                     self._pending.pop(topic, None)
                 continue
+            self._is_quiet.set()
             self._has_news.clear()
             await self._has_news.wait()
 

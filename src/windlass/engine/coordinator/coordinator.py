@@ -67,10 +67,10 @@ class Coordinator:
         self._task = asyncio.get_running_loop().create_task(self._keep_going(), context=contextvars.Context())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        task, self._task = self._task, None  # before the wait: it may be started again meanwhile
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
 
     async def tick(self) -> bool:
         """Do every duty once; one that fails is said so and does not keep the others. True: there is more to do."""
@@ -117,6 +117,8 @@ class Coordinator:
             next_at, now = await self._parts.store.read("next_schedule", look)
         except WindlassError as error:
             LOGGER.warning("The next time of a schedule cannot be read: %s", error)
+        except Exception:  # a bug of ours must not end the loop
+            LOGGER.exception("The next time of a schedule cannot be read")
         else:
             pause = pause if next_at is None else min(pause, next_at - now)
         return looked_at + pause - self._parts.clock.monotonic()

@@ -14,6 +14,7 @@ from windlass.model.schedule import Overlap, Schedule
 from windlass.model.schedule_commands import TriggerSchedule
 from windlass.notify.local import queue_topic
 from windlass.rules import schedules as rules
+from windlass.rules.limits import check_person
 from windlass.store.base import Tx
 from windlass.store.queries.scheduled import OpenRun, SlotRun
 from windlass.store.rows import deed_to_bytes
@@ -22,6 +23,7 @@ TRIGGERED = "trigger"  # cause in the log
 
 
 async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
+    deed = Deed(by=check_person(command.by))
     run_id = RunId(parts.ids.run())  # outside: a second try must know what the first has written
 
     released: list[Released] = []
@@ -58,7 +60,7 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
                     slot=None,
                     scheduled_at=now,
                     cause=TRIGGERED,
-                    data=deed_to_bytes(Deed(by=command.by)),
+                    data=deed_to_bytes(deed),
                 )
             ]
         )

@@ -25,10 +25,13 @@ class WorkflowQueries:
 
     async def declare(self, namespace: str, kept: Mapping[str, Duration | None]) -> None:
         """Note what the code of a program says by workflow; none: its runs are kept as long as all the others."""
-        # In one order for everybody: programs that start together must not wait for each other in a ring.
-        said = [KeptWorkflow(namespace=namespace, name=name, keep_for=kept[name]) for name in sorted(kept)]
-        await self._connection.batch("keep_workflow", [item for item in said if item.keep_for is not None])
-        await self._connection.batch("forget_workflow", [item for item in said if item.keep_for is None])
+        # In one order for everybody, whatever they say: programs that start together must not wait in a ring.
+        for name in sorted(kept):
+            item = KeptWorkflow(namespace=namespace, name=name, keep_for=kept[name])
+            if item.keep_for is None:
+                await self._connection.batch("forget_workflow", [item])
+            else:
+                await self._connection.batch("keep_workflow", [item])
 
     async def limits(self) -> dict[tuple[str, str], Duration]:
         """How long by namespace and workflow; whatever is not named has no limit of its own."""

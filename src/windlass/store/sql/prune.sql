@@ -70,6 +70,8 @@ delete from runs where namespace = :namespace and id = :id and finished_at is no
 delete from log
  where namespace = :namespace and subject_kind = :subject_kind and subject_id = :subject_id and seq = :seq
    and (to_status = 'deleted'
+        or (subject_kind = 'worker'
+            and not exists (select 1 from workers w where w.namespace = :namespace and w.id = :subject_id))
         or seq < (select max(n.seq) from log n
                    where n.namespace = :namespace and n.subject_kind = :subject_kind and n.subject_id = :subject_id));
 

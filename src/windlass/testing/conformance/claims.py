@@ -291,12 +291,14 @@ class ClaimConformance:
         rows = await claim(store, limit=2, poll=3)
         await claim(store, poll=4)
         await finish(store, finished(rows[0].run))
+        known = [(row.run, row.was, row.input) for row in rows]
 
         async def of_poll(number: int, *, worker: WorkerId = WORKER, namespace: str = NAMESPACE) -> list[str]:
             found = await store.read(
                 "poll", lambda tx: tx.runs.claimed_by_poll(namespace=namespace, worker=worker, poll=number)
             )
-            assert all(row in rows for row in found if number == 3)
+            # All but when they were due, which nobody asks a second time.
+            assert all((row.run, row.was, row.input) in known for row in found if number == 3)
             return [row.run.id for row in found]
 
         assert await of_poll(3) == [run_id(2)]

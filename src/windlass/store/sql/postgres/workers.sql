@@ -21,3 +21,12 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
  cross join lateral (select * from workers where namespace = :namespace and id = a.id offset 0) as w
  where case when w.id = :by then w.stopped_at is null else w.lock_kind is not null end
  order by w.seen_at, w.id;
+
+-- name: stop_worker
+-- Differs: the clock is read once. Read twice, a worker that says goodbye would have been seen before it stopped.
+update workers
+   set stopped_at = case when :is_goodbye::bigint = 1 then t.at else coalesce(stopped_at, t.at) end,
+       seen_at = case when :is_goodbye::bigint = 1 then t.at else seen_at end,
+       active = 0, lock_kind = null
+  from (select {now} as at) as t
+ where namespace = :namespace and id = :id and (stopped_at is null or seen_at < stopped_at);

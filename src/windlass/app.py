@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
@@ -146,8 +146,13 @@ class App(Declarations, Asks):
             yield
 
     @asynccontextmanager
-    async def _working(self, queues: Iterable[str], slots: int = SLOTS) -> AsyncIterator[None]:
-        """A worker without a port for metrics: a script beside one that has it must not be refused."""
+    async def _working(
+        self, queues: Iterable[str], slots: int = SLOTS, *, is_script: bool = False
+    ) -> AsyncIterator[None]:
+        """A worker, as part of a program that keeps working; or as the means of a script, which changes nothing else.
+
+        A script enters no schedules and fires none: an old copy of it must not change those of a live program.
+        """
         from windlass.worker.host import Doors, Durations
         from windlass.worker.worker import Worker
 
@@ -176,9 +181,7 @@ class App(Declarations, Asks):
             ),
             classify=self._classify,
         )
-        await self._declare(opened)
-        declaring = Declaring(self._registry, lambda: self._declare(opened))
-        async with declaring, opened.coordinated():
+        async with nullcontext() if is_script else self._looked_after(opened):
             await worker.start()
             self._workers.append(worker)
             try:
@@ -239,6 +242,13 @@ class App(Declarations, Asks):
         opened = await self._opening.get()
         return opened.schedules
 
+    @asynccontextmanager
+    async def _looked_after(self, opened: Opened) -> AsyncIterator[None]:
+        """Enter what the code declares, now and later, and look after the database while the block lasts."""
+        await self._declare(opened)
+        async with Declaring(self._registry, lambda: self._declare(opened)), opened.coordinated():
+            yield
+
     async def _declare(self, opened: Opened) -> None:
         """Enter what the code says by now: its schedules, and how long runs are kept."""
         schedules = self._registry.schedule_commands(namespace=self._namespace, codec=self._codec)
@@ -278,7 +288,7 @@ class App(Declarations, Asks):
         queues = {"default", definition.queue, options.get("queue") or definition.queue}
         with ended_in_order():
             try:
-                async with self._working(queues):
+                async with self._working(queues, is_script=True):
                     handle = await self._client.start(definition, args, options)
                     try:
                         return await handle.result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +208,35 @@ def test_times_given_by_position_are_refused_with_what_to_write(given: Any) -> N
 
     with pytest.raises(windlass.InvalidInput, match=r"@app\.schedule\(cron='0 9 \* \* \*'\)"):
         app.schedule(given)
+
+
+async def test_time_in_a_test_passes_as_it_does_outside_also_for_runs_that_sleep() -> None:
+    for overlap, hours in (("skip", [1, 3, 5, 7]), ("queue", [1, 2, 3, 4, 5])):
+        seen: list[int] = []
+        harness = Harness()
+
+        @harness.app.schedule(cron="0 * * * *", overlap=overlap)
+        async def slow(ctx: windlass.Context, seen: list[int] | None = None) -> None:
+            assert ctx.scheduled_at is not None
+            await ctx.step(noting, ctx.scheduled_at.hour)
+            await ctx.sleep("90m")
+
+        async def noting(hour: int, seen: list[int] = seen) -> None:
+            seen.append(hour)
+
+        async with harness:
+            await harness.advance("8h")
+
+        assert seen == hours, overlap
+
+
+def test_a_script_enters_no_schedules(tmp_path: Path) -> None:
+    app = windlass.App(tmp_path / "windlass.db", settings=Settings())
+
+    @app.schedule(every="1s")
+    async def order(ctx: windlass.Context) -> int:
+        return 7
+
+    assert app.run(order) == 7
+    assert app.sync.schedules.list() == []
+    app.sync.close()

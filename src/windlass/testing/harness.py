@@ -175,7 +175,7 @@ class Harness:
         return result
 
     async def advance(self, duration: str | int | timedelta) -> None:
-        """Let time pass and everything that became due happen; schedules fire one time after the other."""
+        """Let time pass and everything that became due happen. Where there are schedules, one thing after the other."""
         await self._open()
         left = microseconds(duration)
         while (delay := (await self._next_slot())[1]) is not None and delay <= left:
@@ -193,10 +193,7 @@ class Harness:
         await self._open()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
-        while True:
-            busy = await self._busy()
-            if not busy:
-                return
+        while busy := await self._busy():
             if loop.time() > deadline:
                 raise Stuck(f"Still at work after {PATIENCE:g} s: {busy}.")
             await asyncio.sleep(LOOK_EVERY)
@@ -376,16 +373,17 @@ class Harness:
         return "runs that are due" if delay == 0 else ""
 
     async def _next_slot(self) -> tuple[bool, int | None]:
-        """Whether a schedule is due, and how long until the next one is; nothing where nobody fires them."""
+        """Whether a schedule is due, and how long until one is, or a run one may wait for; nothing if nobody fires."""
         if not self._has_worker or not self.app._settings.coordinates:
             return False, None
 
-        async def look(tx: Tx) -> tuple[bool, Instant | None, Instant]:
-            now = await tx.now()
-            return bool(await tx.schedules.due(limit=1)), await tx.schedules.next(after=now), now
+        async def look(tx: Tx) -> tuple[bool, bool, Instant | None, Instant]:
+            now, active = await tx.now(), [item.status for item in await tx.schedules.list(self.app._namespace)]
+            return bool(await tx.schedules.due(limit=1)), "active" in active, await tx.schedules.next(after=now), now
 
-        is_due, next_at, now = await self.opened.engine.parts.store.read("next_schedule", look)
-        return is_due, None if next_at is None else next_at - now
+        is_due, has_any, next_at, now = await self.opened.engine.parts.store.read("next_schedule", look)
+        delays = (next_at and next_at - now, (await self._look())[1] if has_any else None)
+        return is_due, min(filter(None, delays), default=None)
 
     async def _look(self) -> tuple[list[Run], int | None]:
         """A run that is claimed, if there is one, and how long until the next one is due."""

@@ -34,6 +34,8 @@ SUBJECTS = (
     ("await", "gather", "finish", "cancel"),
     ("await", "send", "pause", "resume", "hold", "gate"),
     ("complete", "await", "send", "decide", "finish", "cancel", "retry"),
+    ("plan", "fire", "trigger", "finish", "cancel", "retry", "pause", "resume"),
+    ("plan", "fire", "halt", "go_on", "drop", "finish"),
 )
 
 
@@ -48,13 +50,15 @@ class Scene(NamedTuple):
     paused: int
     ended: int  # badly
     closed: int  # gates
+    planned: int  # schedules
+    slots: int  # of them are due
     is_new: bool
 
 
 class Author:
     def __init__(self, seed: str, *, about: tuple[str, ...] | None = None) -> None:
         self._chance = Random(seed)
-        makers = [kind for kind, _, _ in self._kinds(Scene(0, 0, 0, 0, 0, 0, 0, 0, True))]
+        makers = [kind for kind, _, _ in self._kinds(Scene(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, True))]
         about = self._one_of(SUBJECTS) if about is None else about
         self._mood = {kind: 1.0 if kind in NEEDED else self._one_of(MOODS) for kind in makers}
         if about:
@@ -101,6 +105,12 @@ class Author:
             ("advance", 2 if scene.due else 5, self._advance),
             ("jump", 1.5, lambda _: do.Jump(span=self._one_of(JUMPS))),
             ("crash", 2, self._crash),
+            ("plan", 0.4 if scene.planned else 1, self._plan),
+            ("fire", 6 if scene.slots else 0.2, lambda _: do.Fire()),
+            ("trigger", 1 if scene.planned else 0.1, lambda _: do.TriggerPlan(by=self._person())),
+            ("halt", 0.5 if scene.planned else 0.1, self._halt),
+            ("go_on", 1 if scene.planned else 0.1, self._go_on),
+            ("drop", 0.2 if scene.planned else 0.05, lambda _: do.DropPlan(by=self._person())),
             ("drain", 0.5, lambda _: do.Drain(worker=self._worker(), by=self._person())),
             ("expire", 1, lambda _: do.Expire(silent_for=self._one_of(SPANS[1:]), batch=self._one_of((1, 2, 10)))),
         ]
@@ -214,6 +224,24 @@ class Author:
             kind=kind, name=name, is_paused=self._is(0.8), by=self._person(), note=self._one_of((None, "stop"))
         )
 
+    def _plan(self, _: Context) -> do.Plan:
+        return do.Plan(
+            lane=self._chance.randrange(len(LANES)),
+            every=self._one_of((5 * SECOND, MINUTE, MINUTE)),
+            catch_up=self._one_of(("none", "latest", "all")),
+            max_catch_up=self._one_of((1, 2, 4)),
+            overlap=self._one_of(("allow", "skip", "queue", "queue")),
+            timeout_for=self._one_of((None, None, VISIBLE_FOR, MINUTE)),
+            value=self._one_of((1, 1, 2)),
+            may_replace=self._is(0.8),
+        )
+
+    def _halt(self, _: Context) -> do.HaltPlan:
+        return do.HaltPlan(by=self._person(), note=self._one_of((None, "not now")))
+
+    def _go_on(self, _: Context) -> do.ResumePlan:
+        return do.ResumePlan(backfill=self._is(0.5), by=self._person())
+
     def _browse(self, _: Context) -> do.Browse:
         return do.Browse(
             status=self._one_of((None, None, "pending", "running", "completed")),
@@ -228,6 +256,7 @@ class Author:
         """Often to the very moment when something becomes due, or to the last one before it."""
         now = context.model.now
         ahead = [run.available_at - now for run in context.model.runs.values() if run.available_at is not None]
+        ahead += [plan.available_at - now for plan in context.model.schedules.values() if plan.available_at is not None]
         ends = sorted(span for span in ahead if span > 0)
         if ends and self._is(0.7):
             return do.Advance(span=self._one_of(ends[:2]) - self._one_of((0, 0, 0, 1)))
@@ -276,5 +305,9 @@ def _scene(context: Context) -> Scene:
         paused=statuses["paused"],
         ended=statuses["failed"] + statuses["cancelled"],
         closed=sum(gate.is_paused for gate in model.gates.values()),
+        planned=len(model.schedules),
+        slots=sum(
+            plan.available_at is not None and plan.available_at <= model.now for plan in model.schedules.values()
+        ),
         is_new=not context.asked,
     )

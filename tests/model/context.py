@@ -140,6 +140,11 @@ class Held:
         run = context.run(self.run)
         return None if run is None or run.parent is None else RunId(run.parent)
 
+    def schedule(self, context: Context) -> str | None:
+        """Which runs may be waiting for this one, as its claim has told its holder."""
+        run = context.run(self.run)
+        return None if run is None else run.schedule
+
     def attempt(self, context: Context, key: str, kind: StepKind = StepKind.STEP) -> dict[str, Any]:
         """The attempt that is due: the open one, the one after a failure, or the last again if all is over."""
         known = context.step(context.run(self.run), key)

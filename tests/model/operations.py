@@ -6,7 +6,7 @@ and a story stays a story when half of it is taken away.
 
 To add an operation: a dataclass here with its `call`, a line in `author.py` that says how likely it is, and the door's
 method in `reference.py`. Nothing else knows the list. What people do to runs stands in `controls.py`, how a holder
-waits in `waiting.py`.
+waits in `waiting.py`, what is planned in `scheduling.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.model.context import LANES, LONGER, MAX_RECOVERIES, NAMESPACE, VISIBLE_FOR, WORKERS, Call, Context, Held
 from tests.model.controls import OPEN, Cancel, DecideOn, Drain, Pause, Resume, Retry, Send, TurnGate
+from tests.model.scheduling import DropPlan, Fire, HaltPlan, Plan, ResumePlan, TriggerPlan
 from tests.model.waiting import Wait
 from windlass.model.commands import (
     BeginStep,
@@ -53,22 +54,28 @@ __all__ = [
     "Crash",
     "DecideOn",
     "Drain",
+    "DropPlan",
     "Expire",
     "Finish",
+    "Fire",
+    "HaltPlan",
     "Hold",
     "Jump",
     "Leave",
     "Look",
     "Pause",
+    "Plan",
     "Probe",
     "Register",
     "Release",
     "Renew",
     "Repeat",
     "Resume",
+    "ResumePlan",
     "Retry",
     "Send",
     "Start",
+    "TriggerPlan",
     "TurnGate",
     "Wait",
     "Wake",
@@ -176,6 +183,7 @@ class Finish(Held):
             failure=failure,
             result_hash=b"hash %d" % context.place,
             parent=self.parent(context),
+            schedule=self.schedule(context),
         )
         return Call("finish_run", (command,))
 

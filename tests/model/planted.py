@@ -24,6 +24,7 @@ from windlass.model.commands import (
 )
 from windlass.model.message import MessageKind
 from windlass.model.run import CANCELLED_BY, Deed, Run, RunId, RunStatus
+from windlass.model.schedule_commands import ResumeSchedule
 from windlass.model.step import StepStatus
 from windlass.model.time import Instant
 from windlass.rules import runs as rules
@@ -246,6 +247,28 @@ class CopiesFailures(Wrapped):
 
             await self._store.run_tx("copy_failures", copy)
         return started
+
+
+# Schedules
+
+
+class EndsOutOfTurn(Wrapped):
+    """I-54: the run that waits behind another of its schedule goes on when that ends."""
+
+    about = ("plan", "trigger", "finish")
+
+    def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
+        answer: Awaitable[Instant] = self._real.finish_run(replace(command, schedule=None))
+        return answer
+
+
+class AsksForEverything(Wrapped):
+    """I-53: what passed during a pause is over unless it is asked for."""
+
+    door, about = "schedules", ("plan", "fire", "halt", "go_on")
+
+    async def resume_schedule(self, command: ResumeSchedule) -> Any:
+        return await self._real.resume_schedule(replace(command, backfill=True))
 
 
 class Planted(Subject):

@@ -8,7 +8,9 @@ rules nor engine: it is an independent statement. Time stands still within a cal
 
     state.py        the tables, and how a run moves
     waits.py        how it waits
+    turns.py        whose turn it is among runs of a schedule
     steering.py     the door for those who steer runs
+    planning.py     the door for those who plan them
     reference.py    the doors for those who ask and for those who execute
 """
 
@@ -18,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 from zlib import crc32
 
+from tests.model.planning import Planning
 from tests.model.rows import (
     Blame,
     Claimed,
@@ -37,7 +40,6 @@ from tests.model.rows import (
     Worker,
 )
 from tests.model.state import ANYTHING, TERMINAL, Refused
-from tests.model.steering import Steering
 from windlass.model.commands import (
     BeginStep,
     Claim,
@@ -54,7 +56,7 @@ from windlass.model.commands import (
 from windlass.model.page import ListRuns
 
 
-class Reference(Steering):
+class Reference(Planning):
     """The store and the engine in one: what is written is written, what is answered is answered."""
 
     def do(self, name: str, *arguments: Any) -> Any:
@@ -340,6 +342,8 @@ class Reference(Steering):
             parent=run.parent,
             origin=run.origin,
             begun_at=run.begun_at,
+            schedule=run.schedule,
+            scheduled_at=run.scheduled_at,
         )
 
     def _finish(self, run: Run, status: str, *, output: bytes | None, failure: Any, hash: bytes) -> None:
@@ -350,6 +354,7 @@ class Reference(Steering):
         run.is_held, run.unmet = False, 0
         self.move(run, status, cause="finish", was="running")
         self.tell_parent(run)
+        self.release_next(run.schedule)
 
     def _recorded(self, step: Step) -> Recorded:
         return Recorded(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windlass.model.failure import Failure
+from windlass.model.schedule import Timing
 
 
 @dataclass
@@ -34,6 +35,9 @@ class Run:
     retry_of: str | None = None
     origin: str | None = None
     begun_at: int | None = None
+    schedule: str | None = None
+    slot: int | None = None
+    scheduled_at: int | None = None
 
 
 @dataclass
@@ -145,6 +149,40 @@ class Gate:
     paused_at: int | None = None
 
 
+@dataclass
+class Plan:
+    """A schedule that counts elapsed time."""
+
+    name: str
+    timing: Timing
+    overlap: str
+    anchor: int
+    last_slot: int
+    created_at: int
+    changed_at: int
+    available_at: int | None = None
+    status: str = "active"
+    revision: int = 1
+    fired: int = 0
+    skipped: int = 0
+    dropped: int = 0
+    paused_by: str | None = None
+    note: str | None = None
+    paused_at: int | None = None
+
+    def next_slot(self) -> int:
+        assert self.timing.every is not None
+        slot = self.anchor + self.timing.every
+        while slot <= self.last_slot:
+            slot += self.timing.every
+        return slot
+
+    def slots(self, until: int) -> list[int]:
+        """Those that are not decided on."""
+        assert self.timing.every is not None
+        return list(range(self.next_slot(), until + 1, self.timing.every))
+
+
 # Answers
 
 
@@ -183,6 +221,8 @@ class Claimed:
     parent: str | None
     origin: str | None
     begun_at: int | None
+    schedule: str | None
+    scheduled_at: int | None
 
 
 @dataclass

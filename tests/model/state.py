@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tests.model.rows import Entry, Gate, Key, Message, Payload, Run, RunRow, Step, Worker
+from tests.model.rows import Entry, Gate, Key, Message, Payload, Plan, Run, RunRow, Step, Worker
 from windlass.model.commands import StartRun
+from windlass.model.schedule_commands import PutSchedule
 
 TERMINAL = ("completed", "failed", "cancelled", "skipped")
 WAITS = ("event", "approval", "child", "start")  # steps of which the engine decides when they are over
@@ -46,6 +47,8 @@ class State:
     log: dict[str, list[Entry]] = field(default_factory=dict)
     inbox: dict[str, list[Message]] = field(default_factory=dict)
     gates: dict[tuple[str, str], Gate] = field(default_factory=dict)
+    schedules: dict[str, Plan] = field(default_factory=dict)
+    definitions: dict[str, PutSchedule] = field(default_factory=dict)  # of these schedules
     paused_from: dict[str, str] = field(default_factory=dict)  # how runs stood when they were paused
     followers: set[str] = field(default_factory=set)  # runs that are cancelled with their parent
     locked: set[str] = field(default_factory=set)  # workers whose lock the living process holds
@@ -115,7 +118,9 @@ class State:
 
     def pause(self, run: Run, /, *, cause: str, **deed: str | None) -> None:
         self.paused_from[run.id] = run.status
+        place = run.unmet if run.attempts == 0 else 0  # in a queue
         self.unclaim(run, "paused", None, cause=cause, **deed)
+        run.unmet = place
 
     def unclaim(self, run: Run, status: str, available_at: int | None, /, *, cause: str, **deed: str | None) -> None:
         """Nobody's. At its time-out, at the latest, somebody has to look at it, unless a person holds it."""

@@ -123,6 +123,9 @@ class Steering(Waits):
         if run.status != "paused":
             raise Refused("wrong_state")
         self.payloads[run.id].failure = None
+        if self.is_queued(run):
+            self.move(run, "waiting", cause="resume", was="paused", by=command.by)
+            return self.view(run)
         has_work = run.attempts > 0 and self.paused_from[run.id] not in ("sleeping", "waiting")
         if self.is_anything_here(run) or has_work:
             self.unclaim(run, "pending", self.now, cause="resume", by=command.by)
@@ -137,6 +140,7 @@ class Steering(Waits):
         if run.status in TERMINAL:
             return Cancelled(run.status, is_done=False, children=())
         children = self._cancel_tree(run, cause="cancel", by=command.by, note=command.note)
+        self.release_next(run.schedule)
         return Cancelled("cancelled", is_done=True, children=children)
 
     def _cancel_tree(self, run: Run, /, *, cause: str, **deed: str | None) -> tuple[str, ...]:
@@ -172,6 +176,7 @@ class Steering(Waits):
             return Started(known[0].id, is_repeat=True)
         if run.status not in ("failed", "cancelled", "paused"):
             raise Refused("wrong_state")
+        self._check_overlap(run)
         self._kept(run, command.from_step)  # or no such step
         new_id, begins_at = self.fresh_ids[0], run.created_at if run.starts_at is None else run.starts_at
         if run.status == "paused":
@@ -190,6 +195,8 @@ class Steering(Waits):
             retry_of=run.id,
             origin=run.id if run.origin is None else run.origin,
             begun_at=run.started_at if run.begun_at is None else run.begun_at,
+            schedule=run.schedule,
+            scheduled_at=run.scheduled_at,
         )
         old = self.payloads[run.id]
         self.payloads[new_id] = replace(old, run_id=new_id, output=None, failure=None)
@@ -204,6 +211,14 @@ class Steering(Waits):
             self.keys[old.start_key].run_id = new_id
         self.move(self.runs[new_id], "pending", cause="retry", was=None, by=command.by, run=run.id)
         return Started(new_id, is_repeat=False)
+
+    def _check_overlap(self, run: Run) -> None:
+        """It takes the place of the old one, and no other of its schedule may be at work unless they may overlap."""
+        plan = self.schedules.get(run.schedule or "")
+        if plan is None or plan.overlap == "allow":
+            return
+        if any(other is not run and not self.is_queued(other) for other in self.open_runs(plan.name)):
+            raise Refused("wrong_state")
 
     def _kept(self, run: Run, from_step: str | None) -> list[Step]:
         """What is done, up to the step from which everything is done again. Children that ended badly start again."""

@@ -22,11 +22,12 @@ from tests.model.subject import Stores, Subject
 from windlass.testing.clock import FakeClock
 from windlass.testing.faults import Moment
 
-TABLES = ("runs", "payloads", "steps", "log", "keys", "workers", "inbox", "gates")
+TABLES = ("runs", "payloads", "steps", "log", "keys", "workers", "inbox", "gates", "schedules")
 RARE = {
     "payloads": (
         *("start_run", "suspend_run", "finish_run", "claim_runs"),
         *("hold_run", "resume_run", "cancel_run", "retry_run"),
+        *("fire_schedules", "trigger_schedule", "delete_schedule"),
     ),
     "steps": ("begin_step", "complete_step", "suspend_run", "retry_run"),
     "keys": ("start_run", "retry_run"),
@@ -36,6 +37,10 @@ RARE = {
     ),
     "inbox": ("send_event", "decide", "suspend_run", "retry_run"),
     "gates": ("register_worker", "set_gate"),
+    "schedules": (
+        *("put_schedule", "pause_schedule", "resume_schedule", "delete_schedule", "fire_schedules"),
+        *("claim_runs", "finish_run", "cancel_run"),  # what ends may let it go on
+    ),
 }
 READS = ("get_run", "list_steps", "read_log", "list_messages", "wait_for_result")
 NOT_REPEATED = ("walk_runs", "look_at_claims")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.crash.places import Place, Places, PostgresPlace, PostgresPlaces, sqlite_places
 from tests.model.context import KEYS_EXPIRE_FOR, LANES, MAX_RECOVERIES, NAMESPACE, Call
-from windlass.engine.coordinator import expire_workers
+from windlass.engine.coordinator import expire_workers, fire_schedules
 from windlass.engine.engine import Engine
 from windlass.errors import WindlassError
 from windlass.model.gate import GateKind
@@ -45,6 +45,7 @@ OF_CONTROL = frozenset(
         *("set_gate", "list_gates", "drain_worker"),
     }
 )
+OF_SCHEDULES = frozenset({"put_schedule", "pause_schedule", "resume_schedule", "trigger_schedule", "delete_schedule"})
 GATES = tuple(
     {
         (GateKind.NAMESPACE, NAMESPACE),
@@ -109,15 +110,18 @@ class Trap:
 
 
 class Doors(NamedTuple):
-    """For those who ask, those who steer, those who execute."""
+    """For those who ask, those who steer, those who execute, those who plan."""
 
     runs: Any
     control: Any
     work: Any
+    schedules: Any
 
     def of(self, call: Call) -> Any:
         if call.name in OF_RUNS:
             return self.runs
+        if call.name in OF_SCHEDULES:
+            return self.schedules
         return self.control if call.name in OF_CONTROL else self.work
 
 
@@ -143,7 +147,7 @@ class Subject:
 
     def doors(self) -> Doors:
         """A test with a planted bug opens others."""
-        return Doors(self._engine.runs, self._engine.control, self._engine.work)
+        return Doors(self._engine.runs, self._engine.control, self._engine.work, self._engine.schedules)
 
     def ask(self, call: Call) -> Any:
         """The answer, or as a value whatever was raised: what nobody expects is a difference too."""
@@ -202,6 +206,8 @@ class Subject:
                     return await _walk(doors.runs, *call.arguments)
                 if call.name == "expire_workers":
                     return await _expire(self._engine, *call.arguments)
+                if call.name == "fire_schedules":
+                    return await _fire(self._engine, *call.arguments)
                 return _comparable(call, await getattr(doors.of(call), call.name)(*call.arguments))
         except Exception as error:
             return error
@@ -279,6 +285,10 @@ async def _gates(tx: Tx, _: CheckQueries) -> dict[Any, Any]:
     return {place: gate for place, gate in found.items() if gate is not None}
 
 
+async def _schedules(_: Tx, checks: CheckQueries) -> dict[Any, Any]:
+    return {schedule.name: schedule for schedule in await checks.schedules()}
+
+
 READERS = {
     "runs": _runs,
     "payloads": _payloads,
@@ -288,6 +298,7 @@ READERS = {
     "workers": _workers,
     "inbox": _inbox,
     "gates": _gates,
+    "schedules": _schedules,
 }
 
 
@@ -305,6 +316,10 @@ def _told(entry: LogEntry) -> LogEntry:
 
 async def _expire(engine: Engine, silent_for: Duration, batch: int) -> int:
     return await expire_workers.tick(engine.parts, silent_for=silent_for, batch=batch)
+
+
+async def _fire(engine: Engine, grace: Duration, batch: int) -> int:
+    return (await fire_schedules.tick(engine.parts, grace=grace, batch=batch)).fired
 
 
 async def _walk(runs: Any, query: ListRuns) -> list[list[str]]:

@@ -171,3 +171,63 @@ def test_a_silent_worker_that_drains_comes_back_and_drains(stores: Stores) -> No
     ]
 
     tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-51", "invariants:I-54", "invariants:I-55")
+@pytest.mark.parametrize("overlap", ["skip", "queue"])
+@pytest.mark.parametrize("catch_up", ["none", "all"])
+def test_slots_that_were_fired_before_the_clock_was_put_back(stores: Stores, overlap: str, catch_up: str) -> None:
+    """They stand in nobody's way: the one behind them is neither skipped nor queued behind nothing."""
+    story = [
+        do.Plan(every=5 * SECOND, overlap=overlap, catch_up=catch_up),
+        do.Advance(span=5 * SECOND),
+        do.Fire(),
+        do.ClaimDue(),
+        do.Finish(),
+        do.Jump(span=-5 * SECOND),
+        do.HaltPlan(),
+        do.ResumePlan(),
+        do.Advance(span=10 * SECOND),
+        do.Fire(),
+        do.ClaimDue(),
+        do.Finish(),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60", "invariants:I-54")
+def test_a_queued_run_is_paused_and_its_turn_comes(stores: Stores) -> None:
+    story = [
+        do.Plan(overlap="queue", catch_up="all", timeout_for=MINUTE),
+        do.TriggerPlan(),
+        do.TriggerPlan(by="eva"),
+        do.TriggerPlan(),
+        do.Pause(run=1),
+        do.Advance(span=MINUTE),
+        do.Fire(),  # nothing: one waits
+        do.ClaimDue(),  # too late for the first
+        do.Fire(),
+        do.Resume(),
+        do.ClaimDue(),
+        do.Crash(moment=Moment.AFTER_COMMIT, during=do.Finish()),
+        do.ClaimDue(),
+        do.DropPlan(by="tom"),
+        do.Finish(),
+    ]
+
+    tell(story, stores)
+
+
+@pytest.mark.spec("invariants:I-60")
+def test_what_failed_for_good_is_heard_of_before_anything_else_is_decided(stores: Stores) -> None:
+    story = [
+        do.Start(),
+        do.ClaimDue(),
+        do.Wait(awaits=("paid#2", "sub#3", "paid")),
+        do.ClaimDue(),
+        do.Finish(run=1),
+        do.Wait(failed=("pack",), is_final=True),
+    ]
+
+    tell(story, stores)

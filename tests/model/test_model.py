@@ -16,15 +16,19 @@ STORIES, LONGEST = 200 * SCALE, 40
 SEED = 1 if SCALE == 1 else secrets.randbits(32)
 
 
-STEERED = ("suspend_run", "send_event", "decide", "pause_run", "resume_run", "cancel_run", "retry_run", "set_gate")
+STEERED = (
+    *("suspend_run", "send_event", "decide", "pause_run", "resume_run", "cancel_run", "retry_run", "set_gate"),
+    *("put_schedule", "fire_schedules", "trigger_schedule", "pause_schedule", "resume_schedule"),
+)
 
 
 @pytest.mark.spec("invariants:I-60", "invariants:I-12", "invariants:I-16", "invariants:I-17")
 @pytest.mark.spec("invariants:I-18", "invariants:I-20", "invariants:I-21", "invariants:I-55")
 @pytest.mark.spec("invariants:I-13", "invariants:I-14", "invariants:I-24")
+@pytest.mark.spec("invariants:I-50", "invariants:I-51", "invariants:I-53", "invariants:I-54")
 def test_both_databases_do_what_the_reference_says(stores: Stores, figures: list[str]) -> None:
-    """Of I-55, what claims and sleeps have to do with it: a clock that is set back or forward moves no end of a claim
-    and no time to wake, and a run is given out when the clock has reached them, not before. There are no schedules yet.
+    """Of I-55: a clock that is set back or forward moves no end of a claim and no time to wake, and a run is given out
+    when the clock has reached them, not before; no slot is fired twice, and what lies in a jump was missed.
     """
     tally = Tally()
     for number in range(1, STORIES + 1):

@@ -12,10 +12,12 @@ import pytest
 from tests.model import operations as do
 from tests.model.author import Author
 from tests.model.planted import (
+    AsksForEverything,
     AsksForNoToken,
     CancelsAlone,
     CopiesFailures,
     CountsNoChild,
+    EndsOutOfTurn,
     EndsUnnoticed,
     IgnoresExpiry,
     IgnoresGates,
@@ -32,7 +34,7 @@ from tests.model.story import make_up, tell
 from tests.model.subject import Stores, Subject, stores_in
 from windlass.testing.faults import Moment
 
-STORIES, LENGTH = 120, 25  # at most, until the bug is met
+STORIES, LENGTH = 200, 25  # at most, until the bug is met
 FEW = 6  # operations that tell of it
 
 
@@ -49,6 +51,8 @@ WRAPPED = (
     CountsNoChild,
     CancelsAlone,
     CopiesFailures,
+    EndsOutOfTurn,
+    AsksForEverything,
 )
 BUGS: list[tuple[type[Subject], tuple[str, ...]]] = [
     *((with_bug(wrapped), wrapped.about) for wrapped in WRAPPED),
@@ -69,7 +73,7 @@ def test_a_planted_bug_is_found_and_told_as_a_short_test(
 ) -> None:
     with pytest.raises(Difference) as caught:
         for number in range(STORIES):
-            make_up(Author(f"planted {number}", about=about), sqlite, length=LENGTH, kind=kind)
+            make_up(Author(f"a bug {number}", about=about), sqlite, length=LENGTH, kind=kind)
     found = caught.value
     assert len(found.story) <= FEW, str(found)
 

@@ -5,12 +5,14 @@ A wait is a step that stands open. It is decided when the code stands at it and 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import msgspec
 
 from tests.model.rows import Blame, Message, Run, Settled, Step, Suspended, Verdict
-from tests.model.state import ANYTHING, TERMINAL, WAITS, State, StepName, due
+from tests.model.state import ANYTHING, TERMINAL, WAITS, StepName, due
+from tests.model.turns import Turns
 from windlass.model.commands import BeginStep, CompleteStep, FailStep, Suspend, WaitStep
 from windlass.model.duration import from_instant
 from windlass.model.failure import Failure
@@ -20,7 +22,7 @@ from windlass.model.time import Instant
 RETRIED = ("transient", "timeout")
 
 
-class Waits(State):
+class Waits(Turns):
     def suspend_run(self, command: Suspend) -> Suspended:
         run = self.held(command)
         failed = [self._failed(item) for item in command.failures]
@@ -31,11 +33,14 @@ class Waits(State):
             known = self.steps.get(place)
             if known is None or known.status in ("running", "waiting"):
                 self.write(place, step)
-        self._drop(run, command)
-        settled = self._settle(run, {item.key: item.order for item in command.open})
+        # What failed for good is heard of first: the code may then wait for something else.
+        is_final = any(step.due_at is None for step in failed)
+        orders = {} if is_final else {item.key: item.order for item in command.open}
+        self._drop(run, command, asked=orders.keys())
+        settled = self._settle(run, orders)
         open_still = self.open_waits(run)
         # A failure for good is an answer the code waits for, as is a wait that is over: the run is not given back.
-        if command.park and not settled and all(step.due_at is not None for step in failed):
+        if command.park and not settled and not is_final:
             self._park(run, open_still, command)
             return Suspended(is_parked=True, verdicts=())
         # As recorded where that still waits: asked again, it says what is left of the first delay.
@@ -47,14 +52,13 @@ class Waits(State):
         )
         return Suspended(is_parked=False, verdicts=verdicts, settled=tuple(settled))
 
-    def _drop(self, run: Run, command: Suspend) -> None:
+    def _drop(self, run: Run, command: Suspend, *, asked: Collection[str]) -> None:
         """Given up with every try that was to come. What the code stands at is not given up, whatever it was before."""
         for step in self.steps.values():
             if step.run_id == run.id and (
                 step.status == "waiting" or (step.status == "failed" and step.due_at is not None)
             ):
-                asked = any(item.key == step.key for item in command.open)
-                step.is_dropped = step.key in command.dropped or (step.is_dropped and not asked)
+                step.is_dropped = step.key in command.dropped or (step.is_dropped and step.key not in asked)
 
     def _park(self, run: Run, waits: list[Step], command: Suspend) -> None:
         if run.is_held:

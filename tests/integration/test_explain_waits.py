@@ -11,6 +11,7 @@ from tests.integration.conftest import ByHand, Gate, OpenHarness, row_of, until_
 from tests.integration.test_explain import explained, order_of, register
 from windlass import Context, Retry, StepError
 from windlass.model.run import RunId
+from windlass.settings import Settings
 from windlass.testing.harness import Harness
 
 pytestmark = pytest.mark.spec("invariants:I-08")  # nothing waits without saying for what
@@ -391,7 +392,7 @@ async def test_a_run_whose_time_is_over_and_that_nobody_has_ended_yet(open_share
 
 
 async def test_a_run_that_did_not_end_in_time(open_shared: OpenHarness) -> None:
-    harness = await open_shared()
+    harness = await open_shared(settings=Settings(coordinates=False))  # who may be the one to end it
     handle = await harness.start(declare_ask(harness), timeout="1m")
     await harness.idle()
     await harness.advance("70s")

@@ -66,13 +66,16 @@ class PostgresListener:
     async def close(self) -> None:
         """Stop listening. What is still unsent has a moment to go out: a command says something, and ends at once."""
         task, self._task = self._task, None
-        if task is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_quiet.wait(), FLUSH_SECONDS)
-            task.cancel()
-            await asyncio.wait([task])
-        if self._session is not None:
-            self._session.terminate()
+        try:
+            if task is not None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_quiet.wait(), FLUSH_SECONDS)
+        finally:
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+            if self._session is not None:
+                self._session.terminate()
 
     async def _stay(self, session: asyncpg.Connection[Any]) -> None:
         while True:

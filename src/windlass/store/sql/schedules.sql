@@ -70,7 +70,8 @@ values (:namespace, 'run', :id, null, case when :unmet > 0 then 'waiting' else '
 -- name: fired_slots
 -- The slots of a schedule, from one to another, that have a run.
 select r.slot from runs r
- where r.namespace = :namespace and r.schedule = :schedule and r.slot between :first and :last;
+ where r.namespace = :namespace and r.schedule = :schedule and r.slot between :first and :last
+ order by r.slot;
 
 -- name: open_runs_of_schedule
 -- Runs of a schedule that are not over, in the order they were created, and whether they wait for one before them.

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import pytest
 
+from tests.emptying import EMPTY_EVERY_TABLE
 from windlass.store.base import Store
 from windlass.store.postgres.store import PostgresStore
 from windlass.testing.clock import FakeClock
@@ -42,16 +43,6 @@ from windlass.testing.conformance import (
 from windlass.testing.conformance.fencing import PATIENCE, Blocked
 from windlass.testing.postgres import PostgresServer
 
-# A new database for each test would take most of the time of all of them.
-EMPTY_EVERY_TABLE = """
-do $$
-declare name text;
-begin
-    for name in select tablename from pg_tables where schemaname = 'windlass' and tablename <> 'meta' loop
-        execute format('delete from windlass.%I', name);
-    end loop;
-end $$
-"""
 # The one thing that waits in this database is the late write.
 LATE_WRITES = """
 select count(*) from pg_stat_activity

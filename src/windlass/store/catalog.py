@@ -10,6 +10,7 @@ Behind the name come lines of intent and, where needed, two directives:
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -96,6 +97,7 @@ class Query(Struct, frozen=True):
         return any(statement.is_write for statement in self.statements)
 
 
+@functools.cache
 def load(dialect: Dialect, *, has_injected_clock: bool = True, folder: Path = SQL_FOLDER) -> Mapping[str, Query]:
     """Read every query. Raises ValueError for a catalogue that contradicts itself: a bug, not a bad database."""
     now = DATABASE_CLOCK if dialect == "postgres" and not has_injected_clock else None

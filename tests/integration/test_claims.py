@@ -26,7 +26,9 @@ from windlass.model.run import RunId, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
+from windlass.store.base import NoHooks
 from windlass.store.migrate import SCHEMA
+from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 
@@ -479,3 +481,39 @@ async def test_claimers_of_two_processes_never_get_the_same_run(open_shared: Ope
     claimed = await asyncio.gather(*(claim_all(ByHand(apps[number % 2], str(number))) for number in range(6)))
 
     assert sorted(run_id for batch in claimed for run_id in batch) == sorted(handle.id for handle in handles)
+
+
+class SlowStore(NoHooks):
+    """A store that takes longer to begin one transaction than a claim lasts."""
+
+    def __init__(self) -> None:
+        self.slow = ""
+        self.clock: FakeClock | None = None
+
+    def before_begin(self, name: str) -> None:
+        if self.clock is not None and name == self.slow:
+            self.slow = ""
+            self.clock.advance("10m")
+
+
+@pytest.mark.parametrize("slow", ["claim_runs", "start_runs"])
+async def test_a_claim_that_is_answered_too_late_is_given_back_at_once(slow: str, open_harness: OpenHarness) -> None:
+    """The store counts from its answer and the worker from its question: nobody else could have the run until then."""
+    store, entered = SlowStore(), 0
+    harness = await open_harness(hooks=store)
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> str:
+        nonlocal entered
+        entered += 1
+        return "done"
+
+    await harness.idle()
+    store.slow, store.clock = slow, harness.clock
+    handle = await harness.start(order, delay="1s" if slow == "claim_runs" else None)
+    await harness.advance("1s")
+
+    assert store.slow == ""
+    assert (await handle.result(), entered) == ("done", 1)
+    run = await row_of(harness, handle)
+    assert (run.recoveries, run.attempts) == (0, 2)

@@ -290,6 +290,10 @@ class Worker:
             self._spawn(self._give_back(run, delay_for=LATER))
             return
         execution = Execution(run, definition, self._host)
+        if execution.tenure.left() <= 0:  # to the store it is ours for longer than we may use it
+            LOGGER.warning("Run %s is given back: the answer to its claim came too late", run.run_id)
+            self._spawn(self._give_back(run))
+            return
         self._executions.add(execution)
         self._watch_loop()
         execution.ending.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)

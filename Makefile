@@ -12,6 +12,9 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$name" && break; done)
 
+# Compiled once and kept: the tests begin hundreds of processes, and half of the time of each went into compiling.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:
 	@echo 'make demo    kill workers and watch nothing get lost'
 	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'

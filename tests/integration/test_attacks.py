@@ -24,10 +24,13 @@ from tests.integration.conftest import (
     until_recorded,
 )
 from windlass import App, Context, Retry, RunFailed
+from windlass.api.service import Work
 from windlass.client.handle import Handle
 from windlass.errors import Unavailable
+from windlass.model.commands import RegisterWorker
 from windlass.model.duration import to_duration
 from windlass.model.time import SECOND
+from windlass.model.worker import LockKind
 from windlass.settings import Settings
 from windlass.store.base import NoHooks
 from windlass.testing.harness import Harness
@@ -312,6 +315,54 @@ async def test_a_worker_stopped_while_it_registers_anew_gives_back_nothing_that_
 
         assert await path_of(harness, handles[1]) == ["pending", "running", "completed"]
         assert gate.entries == 1
+
+
+class SlowDoor:
+    """The door of a worker, whose next registration waits; carried out it is, whatever becomes of who asked."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.is_planned = False
+        self.reached, self.go_on, self.is_done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._work, name)
+
+    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+        if not self.is_planned:
+            return await self._work.register_worker(command)
+        self.is_planned = False
+        return await asyncio.shield(asyncio.ensure_future(self._slowly(command)))
+
+    async def _slowly(self, command: RegisterWorker) -> LockKind | None:
+        self.reached.set()
+        await self.go_on.wait()
+        try:
+            return await self._work.register_worker(command)
+        finally:
+            self.is_done.set()
+
+
+async def test_a_registration_on_its_way_does_not_bring_back_a_worker_that_has_left() -> None:
+    async with Harness(has_worker=False) as harness, AsyncExitStack() as stack:
+        app = harness.app
+        opened = await app._opening.get()
+        door: Any = SlowDoor(opened.work)
+        opened.work = door
+        await stack.enter_async_context(app.worker())
+        door.is_planned = True
+
+        @app.workflow
+        async def news(ctx: Context) -> None: ...
+
+        await door.reached.wait()
+        stopping = asyncio.ensure_future(stack.aclose())
+        await asyncio.wait([stopping], timeout=0.2)  # long enough to overtake it, if it may
+        door.go_on.set()
+        await stopping
+        await door.is_done.wait()
+
+        assert await opened.runs.list_workers("default") == ()
 
 
 async def is_over(handle: Handle[Any]) -> bool:

@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.integration.conftest import BROKEN, FOR, ByHand, OpenHarness, log_of, row_of
+from tests.integration.conftest import BROKEN, FOR, ByHand, OpenHarness, eventually, log_of, row_of
 from windlass import ClaimLost, Context, NotFound
 from windlass.client.handle import Handle
 from windlass.model.commands import (
@@ -508,7 +508,7 @@ async def test_a_claim_that_is_answered_too_late_is_given_back_at_once(slow: str
         entered += 1
         return "done"
 
-    await harness.idle()
+    await eventually(lambda: bool(harness.opened.engine.parts.offers._open), what="the worker offers its slots")
     store.slow, store.clock = slow, harness.clock
     handle = await harness.start(order, delay="1s" if slow == "claim_runs" else None)
     await harness.advance("1s")

@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -28,8 +28,8 @@ from windlass.cli.terminal import escape
 from windlass.errors import WindlassError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-# Where each command is, in the order of a run's life. Imported when it is asked for: that halves the time to start.
-COMMANDS = {
+# Where each command is: in that module, under its own name.
+PLACES = {
     "worker": "worker",
     "start": "start",
     "runs": "runs",
@@ -53,6 +53,20 @@ TAKING_VALUES = ("start", "send", "create")  # whose words may be negative numbe
 NEGATIVE = re.compile("-[0-9]")
 
 
+class Commands(Mapping[str, click.Command]):
+    """Commands by name, each imported when it is asked for: all of them would take longer than most of them run."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = getattr(import_module(f"windlass.cli.{PLACES[name]}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PLACES)
+
+    def __len__(self) -> int:
+        return len(PLACES)
+
+
 class CommandLine(click.Group):
     """The group of all commands; the one place where an error becomes a line and an exit code."""
 
@@ -74,14 +88,7 @@ class CommandLine(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = COMMANDS.get(cmd_name)
-        if place is None:
-            return None
-        command: click.Command = getattr(import_module(f"windlass.cli.{place}"), cmd_name)
-        return command
+        return list(self.commands)  # in the order of a run's life, not of the alphabet
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -163,7 +170,11 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandLine,
+    commands=Commands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Say which this is."
 )

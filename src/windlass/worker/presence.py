@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
 from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, RegisterWorker
@@ -36,23 +37,30 @@ class Presence:
     completed: int = 0
     failed: int = 0
     was_here: bool = False  # so that what it was asked for then still counts
+    on_their_way: set[asyncio.Task[LockKind | None]] = field(default_factory=set)  # registrations, to the store
 
     async def enter(self) -> None:
         """Be known from now on, and for what is served by now."""
         is_return, self.was_here = self.was_here, True
-        self.lock = await self.host.work.register_worker(
-            RegisterWorker(
-                namespace=self.host.namespace,
-                id=self.id,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                served=self.served(),
-                slots=self.slots,
-                is_return=is_return,
-            )
+        command = RegisterWorker(
+            namespace=self.host.namespace,
+            id=self.id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            served=self.served(),
+            slots=self.slots,
+            is_return=is_return,
         )
+        # Told once, it may be carried out also if we are cancelled; `leave` has to know of it.
+        task = asyncio.ensure_future(self.host.work.register_worker(command))
+        self.on_their_way.add(task)
+        task.add_done_callback(self.on_their_way.discard)
+        self.lock = await asyncio.shield(task)
 
     async def leave(self) -> None:
+        """Say goodbye, and nothing else behind it: a registration that overtakes it would bring the worker back."""
+        while self.on_their_way:
+            await asyncio.wait(self.on_their_way)
         try:
             await self.host.work.deregister_worker(self.host.namespace, self.id)
         except WindlassError as error:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.cli.scene import Scene, declare_order
 from tests.integration.cli.test_show import claim_of
-from windlass.cli.main import COMMANDS
+from windlass.cli.main import cli
 from windlass.cli.session import Session
 from windlass.cli.terminal import wrapped
 from windlass.model.commands import HoldRun
@@ -83,7 +83,7 @@ def test_other_words_are_left_alone_and_so_are_passwords() -> None:
 def test_every_command_that_takes_a_database_is_advised_with_it() -> None:
     session = Session()
     session.given_url = "e.db"
-    known = [name for name in COMMANDS if name != "demo"]
+    known = [name for name in cli.commands if name != "demo"]
 
     assert {name: session.advise(f"windlass {name} x") for name in known} == {
         name: f"windlass --url e.db {name} x" for name in known

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.integration.cli.scene import Scene, declare_order
-from windlass.cli.main import COMMANDS, cli
+from windlass.cli.main import cli
 from windlass.testing.harness import Harness
 
 pytestmark = pytest.mark.spec("security:99")
@@ -130,7 +130,7 @@ def test_with_json_also_what_cannot_be_read_is_answered_in_json(scene: Scene, ar
 def test_help_and_version_need_no_database(scene: Scene, folder: Path) -> None:
     assert scene.shown("--version").startswith("windlass 0.")
     assert "resume" in scene.shown("--help")
-    assert [name for name in COMMANDS if "--json" not in scene.shown(name, "--help")] == []
+    assert [name for name in cli.commands if "--json" not in scene.shown(name, "--help")] == []
     assert list(folder.iterdir()) == []
 
 

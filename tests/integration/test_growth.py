@@ -24,8 +24,8 @@ from windlass.store.base import Store, Tx
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import inconsistencies
 from windlass.testing.conformance.given import NAMESPACE, claim, complete, completed, engine_on, finish, finished, start
+from windlass.testing.conformance.sound import inconsistencies
 from windlass.testing.conformance.workers import registering
 from windlass.testing.evidence import take_snapshot
 

@@ -26,6 +26,18 @@ MOST_AT_ONCE = 1_000  # slots decided in one transaction; the rest follows in th
 MOST_COUNTED = 1_000  # of slots that are let go: beyond that nobody counts
 
 
+class Slot(Struct, frozen=True):
+    at: Instant
+    is_missed: bool
+
+
+class Admitted(Struct, frozen=True):
+    """A slot that gets its run."""
+
+    at: Instant
+    is_queued: bool  # behind the run before it
+
+
 class Due(Struct, frozen=True, kw_only=True):
     """Slots to be fired, in their order."""
 
@@ -33,6 +45,10 @@ class Due(Struct, frozen=True, kw_only=True):
     on_time: tuple[Instant, ...] = ()
     dropped: int = 0  # missed, and not caught up with
     until: Instant  # everything up to here is decided
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        return (*(Slot(at, True) for at in self.missed), *(Slot(at, False) for at in self.on_time))
 
 
 class Admission(StrEnum):
@@ -127,6 +143,26 @@ def after(open: Open, admission: Admission) -> Open:
     if admission is Admission.FIRE:
         return Open(admitted=open.admitted + 1, queued=open.queued)
     return Open(admitted=open.admitted, queued=open.queued + (admission is Admission.QUEUE))
+
+
+def decide(schedule: Schedule, due: Due, slots: Sequence[Slot], *, open: Open) -> tuple[list[Admitted], Schedule]:
+    """Which of these slots get a run, and the schedule behind them."""
+    admitted: list[Admitted] = []
+    skipped, until, has_to_wait = 0, due.until, False
+    for slot in slots:
+        admission = admit(schedule, open, is_missed=slot.is_missed)
+        if admission is Admission.BLOCK:
+            until, has_to_wait = Instant(slot.at - 1), True
+            break
+        open = after(open, admission)
+        if admission is Admission.SKIP:
+            skipped += 1
+        else:
+            admitted.append(Admitted(slot.at, admission is Admission.QUEUE))
+    behind = replace(
+        schedule, last_slot=until, skipped=schedule.skipped + skipped, dropped=schedule.dropped + due.dropped
+    )
+    return admitted, replace(behind, available_at=None) if has_to_wait else look_next(behind)
 
 
 def start_at(schedule: Schedule, slot: Instant, *, now: Instant) -> Instant:

@@ -24,6 +24,7 @@ def test_durations_are_written_as_anywhere_else() -> None:
     assert retry.never == (KeyError,)
 
 
+@pytest.mark.spec("security:49")  # of the jitter there is nothing to say: it is bounded, and no option
 @pytest.mark.parametrize(
     ("arguments", "path"),
     [

@@ -24,7 +24,7 @@ from windlass.model.schedule import Schedule
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.notify.local import queue_topic
 from windlass.rules import schedules as rules
-from windlass.rules.schedules import Admission, Due
+from windlass.rules.schedules import Admitted, Slot
 from windlass.store.base import Tx
 from windlass.store.queries.scheduled import SlotRun
 
@@ -39,12 +39,6 @@ class Looked(Struct, frozen=True, kw_only=True):
     at: Instant  # when it looked
     fired: int = 0
     is_more: bool = False  # there is more to do at once
-
-
-class Slot(Struct, frozen=True):
-    at: Instant
-    is_missed: bool
-    run_id: RunId  # made before the transaction: a second try must know what the first has written
 
 
 class Fired(Struct, frozen=True, kw_only=True):
@@ -81,16 +75,18 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:
     due = rules.due(schedule, now=now, grace=grace)
-    slots = [Slot(at, True, RunId(parts.ids.run())) for at in due.missed]
-    slots += [Slot(at, False, RunId(parts.ids.run())) for at in due.on_time]
+    # Made before the transaction: a second try must know what the first has written.
+    ids = {slot.at: RunId(parts.ids.run()) for slot in due.slots}
 
     async def fire(tx: Tx) -> Fired:
         locked = await tx.schedules.lock_if_free(schedule.namespace, schedule.name)
         if locked is None or not _is_as_seen(locked, schedule):
             return Fired()  # somebody else is at it, or it was changed: the next look tells
         open, released = await look_at_queue(tx, locked)
-        left = await _without_fired(tx, locked, slots)
-        runs, after = _decide(locked, due, left, open=open, now=await tx.now())
+        left = await _without_fired(tx, locked, due.slots)
+        admitted, after = rules.decide(locked, due, left, open=open)
+        at = await tx.now()
+        runs = [_run(locked, slot, id=ids[slot.at], now=at) for slot in admitted]
         created = await tx.scheduled.create_runs(runs) if runs else {}
         after = replace(after, fired=after.fired + len(created))
         is_saved = await tx.schedules.save(after, was=locked)
@@ -125,39 +121,17 @@ async def _without_fired(tx: Tx, schedule: Schedule, slots: Sequence[Slot]) -> S
     return [slot for slot in slots if slot.at not in fired]
 
 
-def _decide(
-    schedule: Schedule, due: Due, slots: Sequence[Slot], *, open: rules.Open, now: Instant
-) -> tuple[list[SlotRun], Schedule]:
-    """The runs to create, and the schedule behind these slots."""
-    runs: list[SlotRun] = []
-    skipped, until, is_blocked = 0, due.until, False
-    for slot in slots:
-        admission = rules.admit(schedule, open, is_missed=slot.is_missed)
-        if admission is Admission.BLOCK:
-            until, is_blocked = Instant(slot.at - 1), True
-            break
-        open = rules.after(open, admission)
-        if admission is Admission.SKIP:
-            skipped += 1
-        else:
-            runs.append(_run(schedule, slot, now=now, is_queued=admission is Admission.QUEUE))
-    after = replace(
-        schedule, last_slot=until, skipped=schedule.skipped + skipped, dropped=schedule.dropped + due.dropped
-    )
-    return runs, replace(after, available_at=None) if is_blocked else rules.look_next(after)
-
-
-def _run(schedule: Schedule, slot: Slot, *, now: Instant, is_queued: bool) -> SlotRun:
+def _run(schedule: Schedule, slot: Admitted, *, id: RunId, now: Instant) -> SlotRun:
     return SlotRun(
         namespace=schedule.namespace,
-        id=slot.run_id,
+        id=id,
         name=schedule.workflow,
         version=schedule.version,
         queue=schedule.queue,
         input=schedule.input,
         at=rules.start_at(schedule, slot.at, now=now),
         timeout_for=schedule.timeout_for,
-        unmet=int(is_queued),
+        unmet=int(slot.is_queued),
         schedule=schedule.name,
         slot=slot.at,
         scheduled_at=slot.at,

@@ -26,14 +26,11 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
     deed = Deed(by=check_person(command.by))
     run_id = RunId(parts.ids.run())  # outside: a second try must know what the first has written
 
-    released: list[Released] = []
-
-    async def trigger(tx: Tx) -> Schedule:
+    async def trigger(tx: Tx) -> tuple[Schedule, Released]:
         schedule = await lock_existing(tx, command.namespace, command.name)
         if await tx.runs.load(command.namespace, id=run_id) is not None:
-            return schedule
-        open, healed = await look_at_queue(tx, schedule)
-        released.append(healed)
+            return schedule, Released()
+        open, released = await look_at_queue(tx, schedule)
         admission = rules.admit(schedule, open, is_missed=False)
         if admission not in (rules.Admission.FIRE, rules.Admission.QUEUE):
             raise WrongState(
@@ -64,12 +61,11 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
                 )
             ]
         )
-        return schedule
+        return schedule, released
 
-    schedule = await parts.run_tx("trigger_schedule", trigger)
+    schedule, released = await parts.run_tx("trigger_schedule", trigger)
     parts.hub.publish(queue_topic(schedule.namespace, schedule.queue))
-    for healed in released:
-        tell_of_release(parts, healed)
+    tell_of_release(parts, released)
     return Started(run_id=run_id, is_repeat=False)
 
 

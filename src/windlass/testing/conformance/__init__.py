@@ -48,7 +48,7 @@ TOPICS = (
     "declarations",
 )
 # Before they are imported, so that a failing assert shows its values.
-pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given")))
+pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
 
 from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
 from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -26,7 +25,6 @@ from windlass.model.run import TERMINAL, Deed, LogEntry, Run, RunId, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import HOUR
 from windlass.store.base import Store, Tx
-from windlass.store.queries.checks import CheckQueries, Inconsistency
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fencing import WRITES, Blocked, FencingConformance, meanwhile
 from windlass.testing.conformance.given import (
@@ -44,6 +42,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 
 OPEN = sorted({*RunStatus} - TERMINAL)
 OVER = sorted(TERMINAL - {RunStatus.SKIPPED})
@@ -108,10 +107,6 @@ def deed(entry: LogEntry) -> Deed:
     return Deed() if entry.data is None else msgspec.json.decode(entry.data, type=Deed)
 
 
-async def inconsistencies(store: Store) -> list[Inconsistency]:
-    return await store.read("consistency", lambda tx: CheckQueries(tx.connection).inconsistencies())
-
-
 async def run_in(engine: Engine, status: RunStatus) -> Run:
     """One run, on its ordinary way into a status."""
     started = await engine.runs.start_run(start())
@@ -133,16 +128,7 @@ async def run_in(engine: Engine, status: RunStatus) -> Run:
     return await found(engine, started.run_id)
 
 
-class ControlConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class ControlConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     @pytest.mark.spec("invariants:I-13")

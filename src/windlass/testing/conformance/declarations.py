@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from windlass.model.schedule_commands import Declare, PauseSchedule, PutSchedule
 from windlass.model.time import HOUR, MINUTE, Instant
 from windlass.store.base import Store, Tx
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import deed, inconsistencies
+from windlass.testing.conformance.control import deed
 from windlass.testing.conformance.fencing import Blocked, FencingConformance, meanwhile
 from windlass.testing.conformance.given import NAMESPACE, engine_on, while_time_passes
 from windlass.testing.conformance.hooks import raising, record
@@ -33,6 +32,7 @@ from windlass.testing.conformance.schedules import (
     slots_of,
     spoil,
 )
+from windlass.testing.conformance.sound import EngineConformance
 
 PROGRAM = "shop.app"
 
@@ -57,16 +57,7 @@ async def told(engine: Engine) -> list[tuple[str | None, str, str]]:
     return [(entry.from_status, entry.to_status, entry.cause) for entry in await log_of(engine)]
 
 
-class DeclarationConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class DeclarationConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     @pytest.mark.spec("invariants:I-53")

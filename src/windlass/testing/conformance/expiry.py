@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from windlass.model.step import StepKind
 from windlass.model.time import DAY, HOUR, SECOND, Duration
 from windlass.store.base import Store, Tx
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import event_wait, found, inconsistencies, parking, path, pausing, wait_for
+from windlass.testing.conformance.control import event_wait, found, parking, path, pausing, wait_for
 from windlass.testing.conformance.families import child_wait, children_of
 from windlass.testing.conformance.fencing import Blocked, FencingConformance, meanwhile
 from windlass.testing.conformance.given import (
@@ -40,6 +39,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 
 OPEN = sorted({*RunStatus} - TERMINAL)
 LASTS = Duration(HOUR)
@@ -74,16 +74,7 @@ async def outcome(engine: Engine, id: RunId) -> tuple[RunStatus, str]:
     return view.run.status, "" if view.failure is None else view.failure.kind
 
 
-class ExpiryConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class ExpiryConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     @pytest.mark.parametrize("status", OPEN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from windlass.testing.conformance.control import (
     cancelling,
     deed,
     found,
-    inconsistencies,
     parking,
     path,
     pausing,
@@ -42,6 +40,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 
 LETTERS = (Served("mail", "letter"),)
 
@@ -79,16 +78,7 @@ async def statuses(engine: Engine, *ids: RunId) -> list[RunStatus]:
     return [(await found(engine, id)).status for id in ids]
 
 
-class FamilyConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class FamilyConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     # Created once, and heard of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from windlass.model.run import Deed, LogEntry, RunStatus
 from windlass.model.time import HOUR, MINUTE
 from windlass.store.base import Store, Tx
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import deed, found, inconsistencies, run_in
+from windlass.testing.conformance.control import deed, found, run_in
 from windlass.testing.conformance.fencing import Blocked, FencingConformance, meanwhile
 from windlass.testing.conformance.given import (
     LOOK_EVERY,
@@ -36,6 +35,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.workers import registering
 
 GATES = [(GateKind.QUEUE, "billing"), (GateKind.WORKFLOW, "invoice"), (GateKind.NAMESPACE, NAMESPACE)]
@@ -63,16 +63,7 @@ async def waiting_claim(engine: Engine, clock: FakeClock) -> asyncio.Task[list[C
     return task
 
 
-class GateConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class GateConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     @pytest.mark.spec("invariants:I-24")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from windlass.model.time import DAY, HOUR, Duration
 from windlass.model.worker import Served
 from windlass.store.base import Store
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import cancelling, found, inconsistencies, parking, run_in
+from windlass.testing.conformance.control import cancelling, found, parking, run_in
 from windlass.testing.conformance.families import child_wait, children_of, claim_child, end, parent_of
 from windlass.testing.conformance.given import (
     NAMESPACE,
@@ -39,6 +38,7 @@ from windlass.testing.conformance.given import (
 from windlass.testing.conformance.hooks import raising, record
 from windlass.testing.conformance.retention import KEPT, are_there, declare, ended, go_on, prune
 from windlass.testing.conformance.retries import fail, retried
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.workers import registering
 from windlass.testing.evidence import Snapshot, take_snapshot
 
@@ -57,16 +57,7 @@ async def workers_of(store: Store) -> list[str]:
     return sorted(worker.id for worker in (await everything(store)).workers)
 
 
-class LeftoverConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class LeftoverConformance(EngineConformance):
     # For whose sake
 
     @pytest.mark.spec("invariants:I-64")

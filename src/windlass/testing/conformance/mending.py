@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 from msgspec.structs import replace
 
@@ -14,25 +12,17 @@ from windlass.model.run import RunStatus
 from windlass.model.schedule import CatchUp, Overlap
 from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
-from windlass.store.base import Store, Tx
+from windlass.store.base import Tx
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import found, inconsistencies
-from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, engine_on, finished
+from windlass.testing.conformance.control import found
+from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, finished
 from windlass.testing.conformance.overlaps import finish, queue_of_two
 from windlass.testing.conformance.schedules import INTERVAL, coordinate, counts, go_on, put, runs_of, slots_of
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.workers import registering
 
 
-class MendingConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class MendingConformance(EngineConformance):
     @pytest.mark.spec("invariants:I-51")
     async def test_many_that_only_move_on_do_not_keep_the_others_waiting(
         self, engine: Engine, clock: FakeClock

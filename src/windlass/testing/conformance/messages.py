@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -23,7 +22,6 @@ from windlass.testing.conformance.control import (
     deed,
     event_wait,
     found,
-    inconsistencies,
     parking,
     path,
     pausing,
@@ -41,6 +39,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 
 
 def deciding(id: RunId, is_approved: bool = True, **fields: Any) -> Decide:
@@ -66,16 +65,7 @@ async def decision_of(engine: Engine, key: str = "approval") -> Decision:
     return msgspec.json.decode((await received(engine, key))[key] or b"", type=Decision)
 
 
-class MessageConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class MessageConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     # Events

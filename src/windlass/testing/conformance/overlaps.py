@@ -6,7 +6,7 @@ overlap="queue"    slot 1 ──► admitted     slot 2 ──► queued     slo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -27,7 +27,6 @@ from windlass.testing.conformance.control import (
     deed,
     event_wait,
     found,
-    inconsistencies,
     parking,
     path,
     pausing,
@@ -47,6 +46,7 @@ from windlass.testing.conformance.given import (
 )
 from windlass.testing.conformance.hooks import raising, record
 from windlass.testing.conformance.schedules import coordinate, counts, go_on, put, runs_of, seen, slots_of
+from windlass.testing.conformance.sound import EngineConformance
 
 OPEN = sorted({*RunStatus} - TERMINAL)
 LASTS = Duration(10 * DAY)
@@ -127,15 +127,10 @@ async def queue_of_two(engine: Engine, clock: FakeClock, **fields: Any) -> tuple
     return first, second
 
 
-class OverlapConformance:
+class OverlapConformance(EngineConformance):
     @pytest.fixture
     def engine(self, store: Store, clock: FakeClock) -> Engine:
         return engine_on(store, clock, max_recoveries=3)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
 
     @pytest.mark.spec("invariants:I-54")
     @pytest.mark.parametrize("status", OPEN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -21,7 +21,6 @@ from windlass.testing.conformance.control import (
     deed,
     event_wait,
     found,
-    inconsistencies,
     parking,
     path,
     pausing,
@@ -36,7 +35,6 @@ from windlass.testing.conformance.given import (
     WORKER,
     claim_one,
     completed,
-    engine_on,
     finished,
     held,
     holding,
@@ -47,6 +45,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.workers import registering
 
 PARKED = [RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING]
@@ -58,16 +57,7 @@ GIVEN_BACK: dict[str, Callable[[Engine, Run], Awaitable[object]]] = {
 }
 
 
-class PauseConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class PauseConformance(EngineConformance):
     @pytest.mark.parametrize("status", PARKED)
     async def test_a_run_that_nobody_executes_is_paused_at_once_and_resumed_as_it_was(
         self, engine: Engine, clock: FakeClock, status: RunStatus

@@ -24,12 +24,12 @@ from windlass.testing.conformance.given import (
     VISIBLE_FOR,
     WORKER,
     claim_one,
-    engine_on,
     finished,
     poll,
     start,
 )
 from windlass.testing.conformance.retries import retrying
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.workers import registering
 
 NOTHING = {"due": 0, "running": 0, "later": 0, "waiting": 0, "paused": 0}
@@ -52,11 +52,7 @@ async def only(engine: Engine) -> QueueView:
     return view
 
 
-class QueueConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
+class QueueConformance(EngineConformance):
     async def test_there_are_none_before_anything_happens(self, engine: Engine) -> None:
         assert await engine.runs.list_queues(NAMESPACE) == ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -22,7 +22,6 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.control import (
     cancelling,
     found,
-    inconsistencies,
     run_in,
     sending,
 )
@@ -48,6 +47,7 @@ from windlass.testing.conformance.given import (
 )
 from windlass.testing.conformance.hooks import raising, record
 from windlass.testing.conformance.retries import fail, retrying
+from windlass.testing.conformance.sound import EngineConformance
 
 OPEN = sorted({*RunStatus} - TERMINAL)
 OVER = sorted(TERMINAL - {RunStatus.SKIPPED})
@@ -117,16 +117,7 @@ def removing(id: RunId) -> Callable[[Tx], Awaitable[None]]:
     return remove
 
 
-class RetentionConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class RetentionConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     # When

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from windlass.testing.conformance.control import (
     deed,
     event_wait,
     found,
-    inconsistencies,
     parking,
     path,
     pausing,
@@ -44,6 +42,7 @@ from windlass.testing.conformance.given import (
     while_time_passes,
 )
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.waits import failing, suspended
 
 RETRIED = [RunStatus.CANCELLED, RunStatus.FAILED, RunStatus.PAUSED]
@@ -77,16 +76,7 @@ async def retried(engine: Engine, run: Run, **fields: Any) -> Run:
     return await found(engine, answer.run_id)
 
 
-class RetryConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class RetryConformance(EngineConformance):
     @pytest.mark.parametrize("status", RETRIED)
     async def test_what_stopped_is_tried_again_as_a_new_run(
         self, engine: Engine, clock: FakeClock, status: RunStatus

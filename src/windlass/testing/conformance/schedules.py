@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -21,9 +21,10 @@ from windlass.rules.schedules import MOST_AT_ONCE, MOST_COUNTED, start_at
 from windlass.store.base import Store, Tx
 from windlass.store.queries.checks import CheckQueries
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import inconsistencies, path
+from windlass.testing.conformance.control import path
 from windlass.testing.conformance.given import NAMESPACE, engine_on, poll, while_time_passes
 from windlass.testing.conformance.hooks import raising, record
+from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.walker import walk
 
 T = TypeVar("T")
@@ -120,16 +121,7 @@ class Together:
         return getattr(self._store, name)
 
 
-class ScheduleConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class ScheduleConformance(EngineConformance):
     @pytest.mark.spec("invariants:I-50", "invariants:I-51")
     async def test_a_slot_is_one_run_however_often_somebody_looks(self, engine: Engine, clock: FakeClock) -> None:
         created_at = clock.now()

@@ -9,7 +9,7 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -28,12 +28,13 @@ from windlass.rules.schedules import is_blocked
 from windlass.store.base import Store, Tx
 from windlass.store.queries.scheduled import SlotRun
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import cancelling, deed, found, inconsistencies, path
+from windlass.testing.conformance.control import cancelling, deed, found, path
 from windlass.testing.conformance.fencing import Blocked, FencingConformance, meanwhile
 from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, engine_on, finished, while_time_passes
 from windlass.testing.conformance.hooks import raising, record
 from windlass.testing.conformance.overlaps import bring, finish, queue_of_two, statuses, triggering
 from windlass.testing.conformance.schedules import coordinate, counts, go_on, put, runs_of, seen, slots_of
+from windlass.testing.conformance.sound import EngineConformance
 
 BESIDE = RunId(f"run_{9:026}")  # of the slot that is fired at the same time
 
@@ -101,16 +102,7 @@ def fire(*, is_queued: bool) -> Step:
     return create
 
 
-class TurnConformance:
-    @pytest.fixture
-    def engine(self, store: Store, clock: FakeClock) -> Engine:
-        return engine_on(store, clock)
-
-    @pytest.fixture(autouse=True)
-    async def is_in_order(self, store: Store) -> AsyncIterator[None]:
-        yield
-        assert await inconsistencies(store) == []
-
+class TurnConformance(EngineConformance):
     until_blocked = FencingConformance.until_blocked
 
     @pytest.mark.spec("invariants:I-54")

@@ -18,7 +18,6 @@ from windlass.model.schedule_commands import (
 )
 
 SECOND = 1_000_000
-MOST_COUNTED = 1_000
 
 
 class Planning(Steering):
@@ -112,7 +111,7 @@ class Planning(Steering):
             wanted = on_time[-1:] or (slots[-1:] if command.catch_up == "latest" else [])
         else:
             wanted = on_time
-        plan.dropped += min(MOST_COUNTED, len(slots) - len(wanted))
+        plan.dropped += len(slots) - len(wanted)
         plan.last_slot = wanted[-1] if wanted else max(plan.last_slot, self.now)
         fired = 0
         known = {run.slot for run in self.runs.values() if run.schedule == plan.name}

@@ -395,6 +395,7 @@ HOT = {
     "drain_worker": hot(lambda tx: tx.workers.drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "find_worker": hot(lambda tx: tx.workers.find(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
+    "count_runs_of_worker": hot(lambda tx: tx.runs.count_held_by(NAMESPACE, worker=WORKER), HOLDER),
     "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "log_after: from the beginning": hot(lambda tx: tx.prune.log_after(NAMESPACE, after=0, limit=10), LOG_ORDER),
     "log_after: further on": hot(lambda tx: tx.prune.log_after(NAMESPACE, after=1_000, limit=10), LOG_ORDER),

@@ -108,7 +108,8 @@ class Planned:
         slots = self.slots[bisect_right(self.slots, after) : bisect_right(self.slots, until)]
         on_time = [slot for slot in slots if slot > until - GRACE]
         fired = on_time if on_time or self.catch_up is CatchUp.NONE else slots[-1:]
-        self.dropped += min(MOST_COUNTED, len(slots) - len(fired))
+        dropped = len(slots) - len(fired)
+        self.dropped += dropped if self.timing.every is not None else min(MOST_COUNTED, dropped)
         for slot in fired:
             if self.is_open:
                 self.skipped += 1

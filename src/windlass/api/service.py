@@ -57,7 +57,7 @@ from windlass.model.schedule_commands import (
 )
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import LockKind, Worker
+from windlass.model.worker import EndedRuns, LockKind, Worker
 
 
 class Runs(Protocol):
@@ -209,7 +209,9 @@ class Workers(Protocol):
         """
         ...
 
-    async def deregister_worker(self, namespace: str, id: WorkerId) -> None: ...
+    async def deregister_worker(self, namespace: str, id: WorkerId, ended: EndedRuns | None = None) -> None:
+        """A goodbye; `ended` is what it has to say about itself for the last time."""
+        ...
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         """Look for dead workers, and make what they held claimable again."""

@@ -13,7 +13,8 @@ from msgspec.structs import asdict, replace
 from rich.table import Table
 from rich.text import Text
 
-from windlass.api.service import Control, Runs
+from windlass.api.service import Runs
+from windlass.assembly import Opened
 from windlass.cli import records
 from windlass.cli import session as sessions
 from windlass.cli.lookup import check_prefix, find, shortest
@@ -83,15 +84,15 @@ class Listing(Struct, frozen=True, kw_only=True):
 def runs(session: Session, /, **options: Any) -> None:
     """List runs, the newest first, and what is paused as a whole."""
     wanted = Wanted(**options)
-    listing = session.steer(lambda door, control: _read(door, control, wanted, session=session))
+    listing = session.use(lambda opened: _read(opened, wanted, session=session))
     if session.is_json:
         session.screen.write_json(_record(listing, now=session.now()))
         return
     session.screen.write(_drawn(session, listing, wanted=wanted))
 
 
-async def _read(door: Runs, control: Control, wanted: Wanted, *, session: Session) -> Listing:
-    parent = None
+async def _read(opened: Opened, wanted: Wanted, *, session: Session) -> Listing:
+    door, parent = opened.runs, None
     if wanted.parent is not None:
         parent = (await find(door, wanted.parent, key=None, namespace=session.namespace)).run.id
     query = ListRuns(
@@ -109,9 +110,18 @@ async def _read(door: Runs, control: Control, wanted: Wanted, *, session: Sessio
         views, next = await _of_key(door, query, key=wanted.key), None
     else:
         views, next = await _page(door, query)
+    if not views and wanted.schedule is not None:
+        await _check_schedule(opened, wanted.schedule, namespace=session.namespace)
     briefs = await _briefs(door, views, now=session.now())
-    gates = await control.list_gates(session.namespace)
+    gates = await opened.control.list_gates(session.namespace)
     return Listing(views=views, briefs=briefs, next=next, gates=gates)
+
+
+async def _check_schedule(opened: Opened, name: str, *, namespace: str) -> None:
+    """Raises NotFound, with names that look alike, unless there is such a schedule or was one that left runs."""
+    page = await opened.runs.list_runs(ListRuns(namespace=namespace, schedule=name, limit=1))
+    if not page.runs:
+        await opened.schedules.get_schedule(namespace, name)
 
 
 async def _of_key(door: Runs, query: ListRuns, *, key: str) -> tuple[RunView, ...]:

@@ -18,7 +18,7 @@ from windlass.errors import WindlassError
 from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker
 from windlass.model.run import DEATH, SESSION_LOST, Run, WorkerId
 from windlass.model.time import Duration
-from windlass.model.worker import LockKind, Worker
+from windlass.model.worker import EndedRuns, LockKind, Worker
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import workers as rules
@@ -47,7 +47,7 @@ async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | N
     return lock
 
 
-async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
+async def deregister_worker(parts: Parts, namespace: str, id: WorkerId, *, ended: EndedRuns | None = None) -> None:
     """Note that a worker has gone, and give back what it could not. Its lock goes last.
 
     Without a goodbye the lock is left for others to find free; after one nobody looks for this worker any more.
@@ -56,7 +56,7 @@ async def deregister_worker(parts: Parts, namespace: str, id: WorkerId) -> None:
 
     async def leave(tx: Tx) -> None:
         left.clear()
-        await tx.workers.stop(namespace, id=id)
+        await tx.workers.stop(namespace, id=id, ended=ended)
         # Also if it counted as offline before: whoever marked it so has touched no run.
         left.extend(await tx.runs.lock_held_by(namespace, worker=id))
         for run in left:

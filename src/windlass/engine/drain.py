@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 
+from msgspec.structs import replace
+
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound, WrongState
@@ -24,14 +26,15 @@ CLOSE = 3  # ids that look alike
 
 
 async def drain_worker(parts: Parts, namespace: str, id: WorkerId, *, by: str | None) -> Worker:
-    """The worker as it stands now. Asked again, it is left as it is."""
+    """The worker as it stands now, with what it holds now. Asked again, it is left as it is."""
     check_worker_id(id)
     deed = Deed(by=check_person(by))
 
     async def ask(tx: Tx) -> Worker:
         if await tx.workers.drain(namespace, id=id):
             await tx.log.append([_noted(namespace, id, deed)])
-        return await _there(tx, namespace, id)
+        worker = await _there(tx, namespace, id)
+        return replace(worker, active=await tx.runs.count_held_by(namespace, worker=id))
 
     worker = await parts.run_tx("drain_worker", ask)
     parts.hub.publish(worker_topic(namespace, id))

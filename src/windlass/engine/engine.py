@@ -51,7 +51,7 @@ from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import LockKind, Worker
+from windlass.model.worker import EndedRuns, LockKind, Worker
 from windlass.notify.local import Hub, Subscription, worker_topic
 from windlass.rules.limits import check_worker_id
 from windlass.runtime import Clock, Ids, Rng
@@ -200,11 +200,11 @@ class EngineWorkers:
             raise NotFound("worker", command.id, hint="It left, or was silent for too long: register it again.")
         return beaten
 
-    async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
+    async def deregister_worker(self, namespace: str, id: WorkerId, ended: EndedRuns | None = None) -> None:
         subscription = self._listening.pop(id, None)
         if subscription is not None:
             subscription.close()
-        await death.deregister_worker(self._parts, namespace, id)
+        await death.deregister_worker(self._parts, namespace, id, ended=ended)
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await death.probe_workers(self._parts, command)

@@ -34,6 +34,13 @@ class Served(Struct, frozen=True, order=True):
     version: str = ""
 
 
+class EndedRuns(Struct, frozen=True, kw_only=True):
+    """How many runs ended at a worker, since it began."""
+
+    completed: int
+    failed: int
+
+
 class Worker(Struct, frozen=True, kw_only=True):
     """A row of `workers`. A heartbeat touches this row and no other."""
 

@@ -28,10 +28,10 @@ UNATTENDED = "no coordinator runs: start a worker"  # which brings one
 def settings(*, file: str | None, variables: Sequence[str], warnings: Sequence[str]) -> Check:
     """Where settings come from, by name and never by value: one of them may hold a password."""
     read = [*([file] if file else []), *sorted(variables)]
-    said = f"read from {', '.join(read)}" if read else "all are defaults: no windlass.toml here, no WINDLASS_ variable"
+    said = f"read from {', '.join(read)}" if read else "all are defaults: no windlass.toml here"
     if not warnings:
-        return _good("settings", said)
-    many = "1 name has" if len(warnings) == 1 else f"{len(warnings)} names have"
+        return _good("settings", said if read else f"{said}, no WINDLASS_ variable")
+    many = "1 WINDLASS_ variable has" if len(warnings) == 1 else f"{len(warnings)} WINDLASS_ variables have"
     return _warning("settings", f"{said}; {many} no effect", details=_first(warnings, SHOWN_DAMAGE))
 
 
@@ -179,7 +179,12 @@ def _ahead(schedule: Schedule) -> str:
 
 
 def _without_times(schedule: Schedule) -> str:
-    return f"{_name(schedule)} has no next time: {schedule.error}; put it right, and resume it"
+    """To resume it would only compute the same times again, and find the same."""
+    if schedule.declared_in is None:
+        where = f": windlass schedules create {schedule.name} … --replace"
+    else:
+        where = f" in {schedule.declared_in}, where it is declared"
+    return f"{_name(schedule)} has no next time: {(schedule.error or '').rstrip('.')}; give it other times{where}"
 
 
 def _undeclared(schedule: Schedule) -> str:

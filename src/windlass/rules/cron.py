@@ -32,11 +32,13 @@ class Field(NamedTuple):
     high: int
     names: tuple[str, ...] = ()  # the first stands for `low`
     special: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # what else is accepted, in words
 
     @property
     def accepted(self) -> str:
         named = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
-        return f"{self.low} to {self.high}{named}, *, ranges (1-5), lists (1,2) and steps (*/2)"
+        *forms, last = ("*", "ranges (1-5)", "lists (1,2)", "steps (*/2)", *self.others)
+        return f"{self.low} to {self.high}{named}, {', '.join(forms)} and {last}"
 
 
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
@@ -44,9 +46,9 @@ WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 FIELDS = (
     Field("minute", 0, 59),
     Field("hour", 0, 23),
-    Field("day of month", 1, 31, special=("L", "LW")),
+    Field("day of month", 1, 31, special=("L", "LW"), others=("L (the last day)", "LW (the last workday)")),
     Field("month", 1, 12, names=MONTHS),
-    Field("day of week", 0, 7, names=WEEKDAYS),
+    Field("day of week", 0, 7, names=WEEKDAYS, others=("#1 to #5 (FRI#2, the second Friday)", "5L (the last Friday)")),
 )
 MACROS = {
     "@hourly": "0 * * * *",

@@ -54,10 +54,13 @@ def why_not(view: ScheduleView) -> str | None:
     return None
 
 
-def why_late(schedule: Schedule, *, now: Instant) -> str:
-    """Of one that nobody looks after."""
+def why_late(schedule: Schedule, *, now: Instant, has_workers: bool) -> str:
+    """Of one that nobody looks after; workers may be there all the same."""
     due_at = now if schedule.available_at is None else schedule.available_at
-    return f"due for {between(due_at, now)}, and nobody fires it. A worker does: windlass worker MODULE:APP"
+    advice = "A worker does: windlass worker MODULE:APP"
+    if has_workers:
+        advice = "Workers are there, but none of them fires schedules: see WINDLASS_COORDINATOR_ENABLED"
+    return f"due for {between(due_at, now)}, and nobody fires it. {advice}"
 
 
 def times(timing: Timing) -> str:

@@ -23,7 +23,8 @@ from windlass.model.time import Duration, Instant
 from windlass.rules.slots import count_slots, latest_slots, next_slot
 
 MOST_AT_ONCE = 1_000  # slots decided in one transaction; the rest follows in the next one
-MOST_COUNTED = 1_000  # of slots that are let go: beyond that nobody counts
+MOST_BYTES = 32 * 1024 * 1024  # of input that one transaction writes: every run gets its own
+MOST_COUNTED = 1_000  # slots of a cron expression that are let go at once: beyond that nobody counts
 
 
 class Slot(Struct, frozen=True):
@@ -99,15 +100,28 @@ def _caught_up(
     timing, anchor, last = schedule.timing, schedule.anchor, schedule.last_slot
     if schedule.catch_up is CatchUp.ALL:  # what is on time stands behind what is owed, and is owed with it
         owed = latest_slots(timing, anchor, after=last, until=now, limit=schedule.max_catch_up)
-        return owed[:MOST_AT_ONCE], []
+        return owed[: at_once(schedule)], []
     if on_time:  # the newest says all that the others would have said
         return [], latest_slots(timing, anchor, after=late_until, until=now, limit=1)
     wanted = int(schedule.catch_up is CatchUp.LATEST)
     return latest_slots(timing, anchor, after=last, until=late_until, limit=wanted), []
 
 
+def at_once(schedule: Schedule) -> int:
+    """How many slots one transaction decides on."""
+    return max(1, min(MOST_AT_ONCE, MOST_BYTES // max(1, len(schedule.input))))
+
+
 def _count(schedule: Schedule, *, until: Instant) -> int:
-    return count_slots(schedule.timing, schedule.anchor, after=schedule.last_slot, until=until, most=MOST_COUNTED)
+    """All of an interval, which takes one division; an expression has to be walked, so that ends somewhere."""
+    timing, last = schedule.timing, schedule.last_slot
+    most = MOST_COUNTED if timing.every is None else until - last  # slots are further apart than microseconds
+    return count_slots(timing, schedule.anchor, after=last, until=until, most=most)
+
+
+def is_counted_whole(schedule: Schedule, *, dropped: int) -> bool:
+    """Is that every slot which one decision let go? Else there may have been more."""
+    return schedule.timing.every is not None or dropped < MOST_COUNTED
 
 
 def was_woken(schedule: Schedule) -> bool:
@@ -119,7 +133,7 @@ def was_woken(schedule: Schedule) -> bool:
 def _first_slots(schedule: Schedule, *, after: Instant, until: Instant) -> list[Instant]:
     """What is on time, the oldest first, as far as one transaction goes."""
     slots: list[Instant] = []
-    while len(slots) < MOST_AT_ONCE:
+    while len(slots) < at_once(schedule):
         slot = next_slot(schedule.timing, schedule.anchor, after=slots[-1] if slots else after)
         if slot is None or slot > until:
             break

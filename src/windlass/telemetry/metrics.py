@@ -19,6 +19,8 @@ from windlass.telemetry.observer import Departure, StepEnd
 SHORT = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 LONG = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600)
 
+ENDS = sorted(TERMINAL - {RunStatus.SKIPPED})  # which no run can have yet: a label for it would only puzzle
+
 Labels = tuple[str, ...]
 
 
@@ -67,7 +69,7 @@ class Instruments:
     def _for_workflow(self, *labels: str) -> WorkflowSeries:
         return WorkflowSeries(
             seconds=self._run_time.labels(*labels),
-            ended={status: self._ended.labels(*labels, status) for status in sorted(TERMINAL)},
+            ended={status: self._ended.labels(*labels, status) for status in ENDS},
             left={how: self._left.labels(*labels, how) for how in Departure if not how.is_end},
         )
 

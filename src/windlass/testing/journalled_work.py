@@ -28,7 +28,7 @@ from windlass.model.commands import (
 )
 from windlass.model.run import WorkerId
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import LockKind
+from windlass.model.worker import EndedRuns, LockKind
 from windlass.testing.journal import Event, Journal
 
 T = TypeVar("T")
@@ -62,8 +62,8 @@ class JournalledPresence:
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
         return await self._work.heartbeat(command)
 
-    async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
-        await self._work.deregister_worker(namespace, id)
+    async def deregister_worker(self, namespace: str, id: WorkerId, ended: EndedRuns | None = None) -> None:
+        await self._work.deregister_worker(namespace, id, ended)
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await self._work.probe_workers(command)

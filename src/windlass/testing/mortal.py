@@ -40,7 +40,7 @@ from windlass.model.commands import (
 )
 from windlass.model.run import RunId, WorkerId
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import LockKind
+from windlass.model.worker import EndedRuns, LockKind
 from windlass.worker.worker import Worker
 
 T = TypeVar("T")
@@ -131,9 +131,9 @@ class MortalPresence:
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await self._while_alive(self._work.probe_workers, command)
 
-    async def deregister_worker(self, namespace: str, id: WorkerId) -> None:
+    async def deregister_worker(self, namespace: str, id: WorkerId, ended: EndedRuns | None = None) -> None:
         if not self.is_dead:  # else it says no goodbye
-            await self._work.deregister_worker(namespace, id)
+            await self._work.deregister_worker(namespace, id, ended)
 
     async def _while_alive(self, call: Callable[..., Awaitable[T]], *arguments: Any) -> T:
         if self.is_dead:

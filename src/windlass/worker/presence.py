@@ -13,7 +13,7 @@ from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
 from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, RegisterWorker
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
-from windlass.model.worker import LockKind, Served
+from windlass.model.worker import EndedRuns, LockKind, Served
 from windlass.worker.execute import Execution
 from windlass.worker.host import Host
 
@@ -62,7 +62,8 @@ class Presence:
         while self.on_their_way:
             await asyncio.wait(self.on_their_way)
         try:
-            await self.host.work.deregister_worker(self.host.namespace, self.id)
+            ended = EndedRuns(completed=self.completed, failed=self.failed)
+            await self.host.work.deregister_worker(self.host.namespace, self.id, ended)
         except WindlassError as error:
             LOGGER.info("Worker %s could not say goodbye: %s", self.id, error)
 

@@ -70,7 +70,7 @@ def test_a_name_that_is_no_setting_is_warned_about_with_the_nearest(made: Scene)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "hunter2" not in result.stdout
     assert check["grade"] == "warning"
-    assert check["text"].endswith("; 1 name has no effect")
+    assert check["text"].endswith("; 1 WINDLASS_ variable has no effect")
     assert check["details"] == [
         "WINDLASS_WORKR_GRACE_SECS is no setting and is ignored. Did you mean WINDLASS_WORKER_GRACE_SECS?"
     ]
@@ -140,7 +140,7 @@ def test_one_that_cannot_be_computed_and_one_that_is_declared_no_more_are_named(
     assert checks["consistency"]["grade"] == "good"
     assert checks["schedules"]["text"] == "2 active, 1 paused; 2 need a look"
     assert checks["schedules"]["details"] == [
-        "'odd' has no next time: the zone is gone; put it right, and resume it",
+        "'odd' has no next time: the zone is gone; give it other times: windlass schedules create odd … --replace",
         "'old' is no longer declared in shop, and paused: declare it again, or delete it",
     ]
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.integration.cli.samples import a_run, at
 from tests.integration.cli.scene import Scene, declare_order
+from tests.integration.timetable import Timetable, declare
 from windlass import Context, Retry
 from windlass.cli.waits import in_short
 from windlass.model.run import RunStatus
@@ -207,6 +208,35 @@ def test_an_empty_database_has_no_runs_and_that_is_no_error(scene: Scene) -> Non
 
     assert scene.shown("runs") == "No runs yet.\n"
     assert scene.json("runs") == {"runs": [], "next": None, "paused": []}
+
+
+def test_a_schedule_that_there_is_not_is_refused_with_one_that_looks_alike(scene: Scene) -> None:
+    async def made(harness: Harness) -> None:
+        _, clean = declare(harness)
+        await harness.app.schedules.create(clean, name="nightly", every="1h")
+
+    scene.play(made, has_worker=False)
+
+    assert scene.shown("runs", "--schedule", "nightly") == "No runs match.\n"
+    for options in ((), ("--status", "failed"), ("--key", "order-7")):
+        refused = scene.refused("runs", "--schedule", "nightyl", *options)
+        assert refused == "Schedule 'nightyl' does not exist. Did you mean 'nightly'?"
+
+
+def test_runs_of_a_schedule_that_was_deleted_are_listed(scene: Scene) -> None:
+    async def made(harness: Harness) -> None:
+        table = Timetable(harness)
+        _, clean = declare(harness)
+        for name in ("nightly", "nightly2"):
+            await table.schedules.create(clean, name=name, every="1h")
+        await table.fire(after="1h")
+        await table.work("clean")
+        await table.schedules.delete("nightly")
+
+    scene.play(made, has_worker=False)
+
+    assert len(scene.json("runs", "--schedule", "nightly")["runs"]) == 1
+    assert scene.shown("runs", "--schedule", "nightly", "--status", "failed") == "No runs match.\n"
 
 
 def test_options_may_stand_in_front_of_the_command_or_behind_it(scene: Scene) -> None:

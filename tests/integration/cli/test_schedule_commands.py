@@ -189,6 +189,40 @@ def test_times_around_a_change_of_clocks_are_shown_with_it(scene: Scene) -> None
     assert shown.splitlines()[-1].endswith("clocks were put back 1 h")
 
 
+def test_distances_are_counted_from_the_moment_that_was_given(scene: Scene) -> None:
+    words = ("--cron", "30 2 * * *", "--tz", "Europe/Rome", "--after", "2026-03-27T00:00:00Z", "--count", "3")
+
+    assert scene.shown("schedules", "preview", *words) == (
+        "At 02:30 every day (Europe/Rome)\n"
+        "  Fri 2026-03-27 02:30 +01:00  in 1 h 30 min\n"
+        "  Sat 2026-03-28 02:30 +01:00  in 1 d 2 h\n"
+        "  Sun 2026-03-29 03:00 +02:00  in 2 d 1 h     clocks were put forward 1 h\n"
+    )
+
+
+def test_a_change_of_clocks_before_the_first_time_is_shown(scene: Scene) -> None:
+    words = ("--cron", "0 0 * * *", "--tz", "America/Santiago", "--after", "2026-09-05T05:00:00Z", "--count", "2")
+
+    assert scene.shown("schedules", "preview", *words).splitlines()[1:] == [
+        "  Sun 2026-09-06 01:00 -03:00  in 23 h      clocks were put forward 1 h",
+        "  Mon 2026-09-07 00:00 -03:00  in 1 d 22 h",
+    ]
+
+
+@pytest.mark.parametrize("tz", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_where_the_calendar_ends_there_is_no_further_time(scene: Scene, tz: str) -> None:
+    words = ("schedules", "preview", "--cron", "0 * * * *", "--tz", tz, "--after")
+
+    none = scene.shown(*words, "9999-12-31T23:59:00Z").splitlines()
+    some = scene.shown(*words, "9999-12-31T13:30:00Z", "--count", "20").splitlines()
+
+    assert none[1:] == ["  There is no further time."]
+    assert some[-1] == "  There is no further time." and "  in " in some[1]
+    assert scene.json(*words, "9999-12-31T23:59:00Z")["next"] == []
+    every = scene.shown("schedules", "preview", "--every", "1h", "--tz", tz, "--after", "9999-12-31T13:30:00Z")
+    assert "9999-12-31" in every  # also where the clocks show the year 10000 by then
+
+
 @pytest.mark.parametrize(
     ("cron", "tz", "after", "shown"),
     [
@@ -398,6 +432,13 @@ def test_an_unknown_name_is_refused_with_one_that_looks_alike(made: Scene, comma
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\nb", "a\x1b[31m"])
 def test_what_can_be_no_name_is_refused(made: Scene, name: str) -> None:
     assert "schedule name" in made.refused("schedules", "show", name, exit_code=2)
+
+
+@pytest.mark.parametrize("word", ["list", "ls"])
+def test_who_asks_for_a_list_is_told_that_the_command_alone_lists(made: Scene, word: str) -> None:
+    assert made.refused("schedules", word, exit_code=2) == (
+        f"No such command '{word}'. To list schedules: windlass schedules. Try: windlass schedules --help"
+    )
 
 
 def test_a_name_in_place_of_a_command_is_refused_with_the_command_that_was_meant(made: Scene) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.cli.scene import Scene
+from tests.integration.cli.test_workers import register
 from tests.integration.timetable import Timetable, declare
 from windlass.cli.main import cli
 from windlass.cli.session import Session
@@ -149,6 +150,28 @@ def test_one_that_nobody_fires_is_late_and_says_who_would(scene: Scene) -> None:
     record = scene.json("schedules", "show", "one")
     assert (record["standing"], record["passed"]) == ("late", 4)
     assert record["why"].startswith("due for 3 h, and nobody fires it. A worker does: windlass --url shop.db worker")
+
+
+def test_one_that_is_late_although_workers_are_there_says_what_keeps_them_from_it(scene: Scene) -> None:
+    async def made(harness: Harness) -> None:
+        _, clean = declare(harness)
+        for name in ("one", "other"):
+            await harness.app.schedules.create(clean, name=name, every="1h")
+        harness.clock.advance("4h")
+        await register(harness, "A")
+
+    scene.play(made, has_worker=False)
+
+    *_, told, more = scene.shown("schedules").splitlines()
+
+    assert told == "2 schedules are late: nobody fires them. Workers are there, but none of them"
+    assert more == "  fires schedules: see WINDLASS_COORDINATOR_ENABLED"
+    assert scene.json("schedules", "show", "one")["why"] == (
+        "due for 3 h, and nobody fires it. Workers are there, but none of them fires schedules: see "
+        "WINDLASS_COORDINATOR_ENABLED"
+    )
+    scene.clock.advance("31s")  # nothing was heard of that worker for too long
+    assert "A worker does:" in scene.shown("schedules")
 
 
 def test_one_that_is_taken_out_of_the_code_says_where_it_was(scene: Scene) -> None:
@@ -338,4 +361,4 @@ def test_runs_are_listed_by_their_schedule(either: Scene) -> None:
     assert [run["slot"][8:10] for run in nightly["runs"]] == ["06", "05", "04", "03"]
     assert len(either.json("runs", "--schedule", "sweep", "--status", "waiting")["runs"]) == 1
     assert either.shown("runs", "--schedule", "nightly", "--status", "failed") == "No runs match.\n"
-    assert either.shown("runs", "--schedule", "unheard of") == "No runs match.\n"
+    assert either.refused("runs", "--schedule", "unheard of").startswith("Schedule 'unheard of' does not exist.")

@@ -15,6 +15,7 @@ from windlass.model.commands import Heartbeat, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.time import HOUR, SECOND, Duration, Instant
 from windlass.model.worker import Served, Worker
+from windlass.testing.conformance import given
 from windlass.testing.harness import Harness
 
 ORDERS = (Served("default", "order"), Served("default", "refund"))
@@ -35,6 +36,13 @@ async def register(harness: Harness, letter: str, *, served: tuple[Served, ...] 
 async def beat(harness: Harness, letter: str, **counts: int) -> None:
     values: dict[str, Any] = {"active": 0, "completed": 0, "failed": 0, **counts}
     await harness.opened.work.heartbeat(Heartbeat(namespace="default", id=id_of(letter), **values))
+
+
+async def hold(harness: Harness, letter: str, *, count: int) -> None:
+    """Let a worker claim that many runs, and say nothing about it yet."""
+    store = harness.opened.engine.parts.store
+    await given.create(store, *(given.new_run(number) for number in range(1, count + 1)))
+    assert len(await given.claim(store, limit=count, worker=id_of(letter))) == count
 
 
 async def a_fleet(harness: Harness) -> None:
@@ -209,6 +217,7 @@ def test_what_a_worker_says_about_itself_cannot_move_the_cursor(scene: Scene) ->
 
 def test_a_worker_is_asked_to_leave_by_the_beginning_of_its_id(either: Scene) -> None:
     either.play(a_fleet, has_worker=False)
+    either.play(lambda harness: hold(harness, "A", count=3), has_worker=False)
 
     said = either.shown("workers", "drain", "01KDA", "--by", "ann")
 
@@ -230,7 +239,7 @@ def test_one_that_holds_nothing_goes_at_once(scene: Scene) -> None:
     scene.play(lambda harness: register(harness, "A"), has_worker=False)
 
     assert "it takes nothing new, and goes at once. See: " in scene.shown("workers", "drain", id_of("A"))
-    scene.play(lambda harness: beat(harness, "A", active=1), has_worker=False)
+    scene.play(lambda harness: hold(harness, "A", count=1), has_worker=False)  # since its last sign of life
     assert "and goes once its run has ended or its grace is over." in scene.shown("workers", "drain", id_of("A"))
 
 

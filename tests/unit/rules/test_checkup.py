@@ -158,11 +158,21 @@ def test_settings_say_where_they_come_from(file: str | None, variables: list[str
     assert (check.grade, check.text, check.details) == (Grade.GOOD, text, ())
 
 
-def test_names_that_are_no_settings_are_a_warning_each() -> None:
-    check = checkup.settings(file="windlass.toml", variables=(), warnings=["A is no setting.", "B is no setting."])
+@pytest.mark.parametrize(
+    ("file", "variables", "said"),
+    [
+        ("windlass.toml", [], "read from windlass.toml"),
+        (None, ["WINDLASS_URL"], "read from WINDLASS_URL"),
+        (None, [], "all are defaults: no windlass.toml here"),
+    ],
+)
+def test_names_that_are_no_settings_are_a_warning_each(file: str | None, variables: list[str], said: str) -> None:
+    one = checkup.settings(file=file, variables=variables, warnings=["A is no setting."])
+    two = checkup.settings(file=file, variables=variables, warnings=["A is no setting.", "B is no setting."])
 
-    assert (check.grade, check.text) == (Grade.WARNING, "read from windlass.toml; 2 names have no effect")
-    assert check.details == ("A is no setting.", "B is no setting.")
+    assert (one.grade, one.text) == (Grade.WARNING, f"{said}; 1 WINDLASS_ variable has no effect")
+    assert (two.grade, two.text) == (Grade.WARNING, f"{said}; 2 WINDLASS_ variables have no effect")
+    assert two.details == ("A is no setting.", "B is no setting.")
 
 
 @pytest.mark.parametrize(
@@ -225,15 +235,17 @@ def test_schedules_that_do_as_they_should_are_counted() -> None:
 
 def test_late_unreadable_and_undeclared_schedules_are_named_with_what_to_do() -> None:
     late = a_schedule("late", namespace="shop", available_at=Instant(NOW - 3 * HOUR))
-    odd = a_schedule("odd", available_at=None, error="no such zone")
+    odd = a_schedule("odd", available_at=None, error="No such zone.")
+    coded = a_schedule("coded", available_at=None, error="no such zone", declared_in="shop.py")
     gone = a_schedule("gone", declared_in="shop.py", is_declared=False, **PAUSED)
 
-    check = checkup.schedules([late, odd, gone, a_schedule()], now=NOW)
+    check = checkup.schedules([late, odd, coded, gone, a_schedule()], now=NOW)
 
-    assert (check.grade, check.text) == (Grade.WARNING, "3 active, 1 paused; 3 need a look")
+    assert (check.grade, check.text) == (Grade.WARNING, "4 active, 1 paused; 4 need a look")
     assert check.details == (
         "'late' (shop) has been due since 09:00:00 UTC (3 h); no coordinator runs: start a worker",
-        "'odd' has no next time: no such zone; put it right, and resume it",
+        "'odd' has no next time: No such zone; give it other times: windlass schedules create odd … --replace",
+        "'coded' has no next time: no such zone; give it other times in shop.py, where it is declared",
         "'gone' is no longer declared in shop.py, and paused: declare it again, or delete it",
     )
 

@@ -45,6 +45,16 @@ def test_schedules_are_counted_with_how_late_they_were() -> None:
     assert value("windlass_runs_ended_total", ended) == 1
 
 
+def test_a_workflow_is_counted_under_the_ends_that_its_runs_can_have() -> None:
+    registry = CollectorRegistry()
+
+    Metrics(registry).run_ended(namespace="default", workflow="order", status=RunStatus.FAILED)
+
+    samples = [sample for metric in registry.collect() for sample in metric.samples]
+    ends = {sample.labels["status"] for sample in samples if sample.name == "windlass_runs_ended_total"}
+    assert ends == {"completed", "failed", "cancelled"}  # as docs/how-to/metrics-and-traces.md says
+
+
 def test_two_apps_may_count_into_one_registry() -> None:
     registry = CollectorRegistry()
 

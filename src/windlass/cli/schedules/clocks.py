@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from windlass.errors import InvalidInput
 from windlass.model.duration import MICROSECOND, between, describe, from_instant
@@ -16,10 +17,10 @@ FAR = Duration(300 * DAY)  # nor a day and a month
 
 
 def local(instant: Instant, zone: str) -> datetime:
-    """What the clocks of a zone show; those of UTC, if the zone is none that we know."""
+    """What the clocks of a zone show; those of UTC, if the zone is none that we know, or shows the year 10000."""
     try:
         return from_instant(instant).astimezone(load_zone(zone))
-    except InvalidInput:
+    except (InvalidInput, OverflowError):
         return from_instant(instant)
 
 
@@ -42,17 +43,16 @@ def _clock(timing: Timing) -> str:
     return "%H:%M" if timing.cron is not None else "%H:%M:%S"
 
 
-def changes(instants: Sequence[Instant], zone: str) -> Iterator[str]:
+def changes(instants: Sequence[Instant], zone: str, *, since: Instant) -> Iterator[str]:
     """For each, what was done to the clocks since the one before it; mostly nothing."""
-    before: timedelta | None = None
-    for instant in instants:
-        now = local(instant, zone).utcoffset() or timedelta()
-        if before is None or now == before:
-            yield ""
-        else:
-            by = describe(Duration(abs(now - before) // MICROSECOND))
-            yield f"clocks were put {'forward' if now > before else 'back'} {by}"
-        before = now
+    for before, after in pairwise((since, *instants)):
+        forward = _offset(after, zone) - _offset(before, zone)
+        by = describe(Duration(abs(forward) // MICROSECOND))
+        yield f"clocks were put {'forward' if forward > timedelta() else 'back'} {by}" if forward else ""
+
+
+def _offset(instant: Instant, zone: str) -> timedelta:
+    return local(instant, zone).utcoffset() or timedelta()
 
 
 def relative(instant: Instant, *, now: Instant) -> str:

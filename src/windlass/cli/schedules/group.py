@@ -14,6 +14,8 @@ from windlass.cli.schedules.show import show
 from windlass.cli.schedules.steer import delete, pause, resume, trigger
 from windlass.cli.session import Session, shared_options
 
+LISTS = ("list", "ls")  # what other programs call it
+
 
 class InOrder(click.Group):
     """Commands in the order of a schedule's life, not of the alphabet."""
@@ -26,6 +28,8 @@ class InOrder(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:  # whoever types a name here wants to see that one
             hint = f"To see one schedule: windlass schedules show {shlex.quote(args[0])}"
+            if args[0] in LISTS:
+                hint = "To list schedules: windlass schedules"
             raise click.UsageError(f"{error.format_message()} {hint}.", ctx) from None
 
 

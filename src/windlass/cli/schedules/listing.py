@@ -20,6 +20,7 @@ from windlass.model.run import Run, RunStatus
 from windlass.model.schedule import ScheduleView
 from windlass.model.time import Duration, Instant
 from windlass.rules.schedule_words import Standing, standing, times, why_late, why_not
+from windlass.rules.workers import is_live
 
 DIM = "bright_black"
 ALARM = "bold red"
@@ -70,7 +71,10 @@ async def item_of(session: Session, opened: Opened, view: ScheduleView) -> Item:
     page = await opened.runs.list_runs(ListRuns(namespace=session.namespace, schedule=view.schedule.name, limit=1))
     last, now = page.runs[0] if page.runs else None, session.now()
     found = standing(view.schedule, now=now, grace=Duration(2 * session.settings.coordinate_for))
-    why = why_late(view.schedule, now=now) if found is Standing.LATE else why_not(view)
+    why = why_not(view)
+    if found is Standing.LATE:
+        workers = await opened.runs.list_workers(session.namespace)
+        why = why_late(view.schedule, now=now, has_workers=any(is_live(worker, now=now) for worker in workers))
     return Item(view=view, standing=found, why=None if why is None else session.advise(why), last=last)
 
 

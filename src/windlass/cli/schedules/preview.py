@@ -43,13 +43,14 @@ def preview(
         return
     words = describe(timing)
     title = Text(f"{words[0].upper()}{words[1:]}", style="bold")
-    session.screen.write(session.screen.draw_whole(title, *lines(found, timing, now=session.now())))
+    end = [Text("  There is no further time.")] if len(found) < count else []
+    session.screen.write(session.screen.draw_whole(title, *lines(found, timing, now=begin), *end))
 
 
 def lines(found: Sequence[Instant], timing: Timing, *, now: Instant) -> Iterator[Text]:
     """A line for each: on the clocks of the zone, how far away, and whether the clocks were changed before it."""
     away = [clocks.relative(slot, now=now) for slot in found]
     room = max((len(text) for text in away), default=0)
-    for slot, text, change in zip(found, away, clocks.changes(found, timing.tz), strict=True):
+    for slot, text, change in zip(found, away, clocks.changes(found, timing.tz, since=now), strict=True):
         line = Text(f"  {escape(clocks.in_full(slot, timing))}  ").append(text, style=DIM)
         yield line.append(f"{'':{room - len(text)}}  {change}", style="yellow") if change else line

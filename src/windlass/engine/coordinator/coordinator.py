@@ -82,10 +82,10 @@ class Coordinator:
                 done = await duty.tick()
             except WindlassError as error:
                 has_failed = True
-                LOGGER.warning("%s: %s", duty.name, error)
+                LOGGER.warning("%s: %s", duty.name, error, extra={"duty": duty.name})
             except Exception:  # a bug of ours must not end the others
                 has_failed = True
-                LOGGER.exception("%s failed", duty.name)
+                LOGGER.exception("%s failed", duty.name, extra={"duty": duty.name})
             is_more = is_more or done.is_more
             if self._parts.observer is not None:
                 seconds = (self._parts.clock.monotonic() - begun_at) / SECOND

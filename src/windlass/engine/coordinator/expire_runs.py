@@ -36,7 +36,8 @@ async def tick(parts: Parts, *, batch: int) -> int:
     for namespace in sorted({run.namespace for run in late}):
         count += await _expire(parts, namespace, [run for run in late if run.namespace == namespace])
     if count:
-        LOGGER.warning("%s ended by a time-out; nobody had come for %s.", *_told(count))
+        about = {"duty": "expire_runs", "count": count}
+        LOGGER.warning("%s ended by a time-out; nobody had come for %s.", *_told(count), extra=about)
     return count
 
 

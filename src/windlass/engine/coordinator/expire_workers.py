@@ -27,5 +27,6 @@ async def tick(parts: Parts, *, silent_for: Duration, batch: int) -> int:
     )
     if count:
         who = "1 worker is" if count == 1 else f"{count} workers are"
-        LOGGER.warning("%s marked offline after %g s of silence.", who, silent_for / SECOND)
+        about = {"duty": "expire_workers", "count": count}
+        LOGGER.warning("%s marked offline after %g s of silence.", who, silent_for / SECOND, extra=about)
     return count

@@ -60,8 +60,10 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
     for schedule in due:
         try:
             done = await _fire_one(parts, schedule, now=now, grace=grace)
-        except Unavailable:
-            raise  # as for all the others
+        except Unavailable as error:  # of this one, or of the whole store: then that is raised here
+            await parts.store.read("is_there", lambda tx: tx.now(), single=True)
+            LOGGER.warning("Schedule %r cannot be fired now: %s", schedule.name, error, extra=_about(schedule))
+            continue
         except Exception as error:  # a zone that is gone, a row that was written by hand: the others go on
             await _put_aside(parts, schedule, error)
             moved += 1
@@ -75,13 +77,18 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:
     due = rules.due(schedule, now=now, grace=grace)
-    # Made before the transaction: a second try must know what the first has written.
+    # Made before the transaction: a second try creates the same runs.
     ids = {slot.at: RunId(parts.ids.run()) for slot in due.slots}
+
+    tried: list[tuple[Schedule, Fired]] = []
 
     async def fire(tx: Tx) -> Fired:
         locked = await tx.schedules.lock_if_free(schedule.namespace, schedule.name)
-        if locked is None or not _is_as_seen(locked, schedule):
-            return Fired()  # somebody else is at it, or it was changed: the next look tells
+        if locked is None:
+            return Fired()  # somebody else is at it
+        if not _is_as_seen(locked, schedule):
+            # Changed by somebody else, and the next look tells; or by a try of ours whose answer was lost.
+            return next((done for left, done in tried if _is_as_seen(locked, left)), Fired())
         open, released = await look_at_queue(tx, locked)
         left = await _without_fired(tx, locked, due.slots)
         admitted, after = rules.decide(locked, due, left, open=open)
@@ -91,17 +98,24 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
         after = replace(after, fired=after.fired + len(created))
         is_saved = await tx.schedules.save(after, was=locked)
         assert is_saved, "the row is locked here"
-        return Fired(
+        done = Fired(
             runs=tuple(runs[ordinal] for ordinal in sorted(created)),
             dropped=due.dropped,
             has_moved=True,
             is_more=after.available_at is not None and after.available_at <= now,
             released=released,
         )
+        tried.append((after, done))
+        return done
 
     done = await parts.run_tx("fire_schedule", fire)
     _tell(parts, schedule, done, now=now)
     return done
+
+
+def _about(schedule: Schedule) -> dict[str, str]:
+    """What a record of the log is about."""
+    return {"namespace": schedule.namespace, "schedule": schedule.name}
 
 
 def _is_as_seen(locked: Schedule, seen: Schedule) -> bool:
@@ -142,7 +156,8 @@ def _run(schedule: Schedule, slot: Admitted, *, id: RunId, now: Instant) -> Slot
 async def _put_aside(parts: Parts, schedule: Schedule, error: Exception) -> None:
     is_ours = not isinstance(error, WindlassError)
     text = "Schedule %r is put aside: %s. Correct it, or delete it."
-    LOGGER.error(text, schedule.name, str(error).rstrip("."), exc_info=error if is_ours else None)
+    told = str(error).rstrip(".")
+    LOGGER.error(text, schedule.name, told, exc_info=error if is_ours else None, extra=_about(schedule))
 
     async def save(tx: Tx) -> None:
         locked = await tx.schedules.lock(schedule.namespace, schedule.name)
@@ -163,16 +178,18 @@ def _tell(parts: Parts, schedule: Schedule, done: Fired, *, now: Instant) -> Non
     if done.dropped:
         _tell_of_dropped(schedule, done)
     elif done.runs:
-        late = (now - (done.runs[0].slot or now)) / SECOND
-        LOGGER.debug("Schedule %r fired %d, the first %.3f s late", schedule.name, len(done.runs), late)
+        fired, late = len(done.runs), (now - (done.runs[0].slot or now)) / SECOND
+        about = {**_about(schedule), "count": fired}
+        LOGGER.debug("Schedule %r fired %d, the first %.3f s late", schedule.name, fired, late, extra=about)
 
 
 def _tell_of_dropped(schedule: Schedule, done: Fired) -> None:
-    many = "at least " if done.dropped >= rules.MOST_COUNTED else ""
+    many = "" if rules.is_counted_whole(schedule, dropped=done.dropped) else "at least "
     times = "1 time is" if done.dropped == 1 else f"{many}{done.dropped} times are"
-    fired, catch_up = len(done.runs), schedule.catch_up.value
+    fired, catch_up, about = len(done.runs), schedule.catch_up.value, {**_about(schedule), "count": done.dropped}
     if rules.was_woken(schedule):  # what it asked for: no reason to warn anybody at each of its runs
-        LOGGER.info("Schedule %r waited: %s dropped (catch_up=%r), %d fired.", schedule.name, times, catch_up, fired)
+        text = "Schedule %r waited: %s dropped (catch_up=%r), %d fired."
+        LOGGER.info(text, schedule.name, times, catch_up, fired, extra=about)
         return
     text = "Schedule %r was not looked at for a while: %s dropped (catch_up=%r), %d fired."
-    LOGGER.warning(text, schedule.name, times, catch_up, fired)
+    LOGGER.warning(text, schedule.name, times, catch_up, fired, extra=about)

@@ -22,7 +22,7 @@ from windlass.store.base import Tx
 
 LOGGER = logging.getLogger("windlass.coordinator")
 
-News = tuple[int, str]  # a level of the log, and what is said
+News = tuple[int, str, str]  # a level of the log, the schedule that it is about, and what is said
 
 
 async def put_schedule(parts: Parts, command: PutSchedule) -> None:
@@ -68,8 +68,8 @@ async def declare(parts: Parts, command: Declare) -> None:
 
     for released in await parts.run_tx("declare", enter_all):
         tell_of_release(parts, released)
-    for level, text in news:
-        LOGGER.log(level, text)
+    for level, name, text in news:
+        LOGGER.log(level, text, extra={"namespace": command.namespace, "schedule": name})
     if command.schedules:
         parts.hub.publish(schedules_topic())
 
@@ -77,15 +77,17 @@ async def declare(parts: Parts, command: Declare) -> None:
 def _news(was: Schedule | None, given: Schedule) -> list[News]:
     """What a deploy changes, said where whoever deploys looks. Raises AlreadyExists for one that was made by hand."""
     if was is None:
-        return [(logging.INFO, f"Schedule {given.name!r} is new.")]
+        return [(logging.INFO, given.name, f"Schedule {given.name!r} is new.")]
     if was.declared_in is None:
         raise _taken(was)
     if was.is_declared and was.declared_in != given.declared_in:
         told = f"Schedule {given.name!r} was declared in {was.declared_in}, and is now in {given.declared_in}."
-        return [(logging.WARNING, f"{told} If both are in use, give one of them name=.")]
+        return [(logging.WARNING, given.name, f"{told} If both are in use, give one of them name=.")]
     if not was.is_declared:
-        return [(logging.INFO, f"Schedule {given.name!r} is declared again.")]
-    return [] if rules.is_same(was, given) else [(logging.INFO, f"Schedule {given.name!r} has changed.")]
+        return [(logging.INFO, given.name, f"Schedule {given.name!r} is declared again.")]
+    if rules.is_same(was, given):
+        return []
+    return [(logging.INFO, given.name, f"Schedule {given.name!r} has changed.")]
 
 
 async def _lock_or_insert(tx: Tx, given: Schedule, *, deed: Deed | None = None) -> Schedule | None:
@@ -118,7 +120,7 @@ async def _take_back(tx: Tx, command: Declare, name: str) -> list[News]:
     await tx.schedules.save(gone, was=was)
     await tx.log.append([noted(gone, was=was, cause="undeclared")])
     told = f"Schedule {name!r} is no longer declared in {command.program}, and paused."
-    return [(logging.WARNING, f"{told} Declare it again, or: windlass schedules delete {name}")]
+    return [(logging.WARNING, name, f"{told} Declare it again, or: windlass schedules delete {name}")]
 
 
 def new_schedule(command: PutSchedule, *, now: Instant) -> Schedule:

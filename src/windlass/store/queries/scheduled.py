@@ -14,7 +14,7 @@ from windlass.store.rows import run_from_row
 if TYPE_CHECKING:
     from windlass.store.base import Connection
 
-MOST_OPEN = 100  # runs of one schedule that are looked at: what is decided depends on the first few only
+MOST_OPEN = 100  # runs of one schedule that are looked at, of either kind: what is decided depends on the first few
 
 
 class SlotRun(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class ScheduledQueries:
         return {Instant(row[0]) for row in rows}
 
     async def open_runs(self, namespace: str, schedule: str) -> list[OpenRun]:
-        """Runs that are not over, the oldest first."""
+        """Runs that are not over: those admitted, then those queued, the oldest first."""
         rows = await self._connection.all(
             "open_runs_of_schedule", namespace=namespace, schedule=schedule, limit=MOST_OPEN
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from windlass.model.commands import Heartbeat, Heartbeaten, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import Worker
+from windlass.model.worker import EndedRuns, Worker
 from windlass.store.rows import served_to_bytes, worker_from_row
 
 if TYPE_CHECKING:
@@ -54,9 +54,18 @@ class WorkerQueries:
         row = await self._connection.first("draining_worker", namespace=namespace, id=id)
         return row is not None and bool(row[0])
 
-    async def stop(self, namespace: str, *, id: WorkerId, is_goodbye: bool = True) -> None:
+    async def stop(
+        self, namespace: str, *, id: WorkerId, is_goodbye: bool = True, ended: EndedRuns | None = None
+    ) -> None:
         """Note that a worker has gone, by its own word or found dead, and that its lock need not be looked at."""
-        await self._connection.run("stop_worker", namespace=namespace, id=id, is_goodbye=int(is_goodbye))
+        await self._connection.run(
+            "stop_worker",
+            namespace=namespace,
+            id=id,
+            is_goodbye=int(is_goodbye),
+            completed=None if ended is None else ended.completed,
+            failed=None if ended is None else ended.failed,
+        )
 
     async def is_any_silent(self, *, silent_for: Duration) -> bool:
         """Whether a worker of any namespace was silent for longer than that."""

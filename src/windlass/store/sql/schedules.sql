@@ -74,12 +74,23 @@ select r.slot from runs r
  order by r.slot;
 
 -- name: open_runs_of_schedule
--- Runs of a schedule that are not over, in the order they were created, and whether they wait for one before them.
-select r.id, case when r.unmet > 0 and r.attempts = 0 then 1 else 0 end as queued
-  from runs r
- where r.namespace = :namespace and r.schedule = :schedule and r.finished_at is null
- order by r.id
- limit :limit;
+-- Runs of a schedule that are not over, and whether they wait for one before them: a few of either kind, the oldest
+-- first. A pile of the one must not hide the other.
+select * from (
+    select r.id, 0 as queued from runs r
+     where r.namespace = :namespace and r.schedule = :schedule and r.finished_at is null
+       and not (r.unmet > 0 and r.attempts = 0)
+     order by r.id
+     limit :limit
+) as a
+union all
+select * from (
+    select r.id, 1 as queued from runs r
+     where r.namespace = :namespace and r.schedule = :schedule and r.finished_at is null
+       and r.unmet > 0 and r.attempts = 0
+     order by r.id
+     limit :limit
+) as a;
 
 -- name: lock_queued_runs
 -- Runs of a schedule that wait for one before them, the oldest first.

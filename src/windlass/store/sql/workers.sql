@@ -31,7 +31,8 @@ select w.draining from workers w where w.namespace = :namespace and w.id = :id a
 update workers
    set stopped_at = case when cast(:is_goodbye as bigint) = 1 then {now} else coalesce(stopped_at, {now}) end,
        seen_at = case when cast(:is_goodbye as bigint) = 1 then {now} else seen_at end,
-       active = 0, lock_kind = null
+       active = 0, completed = coalesce(cast(:completed as bigint), completed),
+       failed = coalesce(cast(:failed as bigint), failed), lock_kind = null
  where namespace = :namespace and id = :id and (stopped_at is null or seen_at < stopped_at);
 
 -- name: silent_worker

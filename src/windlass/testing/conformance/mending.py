@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
+from windlass.engine.again import TRIES
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
+from windlass.engine.coordinator.fire_schedules import tick
 from windlass.engine.engine import Engine
+from windlass.errors import Unavailable
 from windlass.model.commands import RetryRun
 from windlass.model.run import RunStatus
 from windlass.model.schedule import CatchUp, Overlap
 from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
-from windlass.store.base import Tx
+from windlass.rules.schedules import is_blocked
+from windlass.store.base import Store, Tx
+from windlass.store.queries.scheduled import MOST_OPEN
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.control import found
-from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, finished
+from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, finished, while_time_passes
+from windlass.testing.conformance.hooks import raising, record
 from windlass.testing.conformance.overlaps import finish, queue_of_two
-from windlass.testing.conformance.schedules import INTERVAL, coordinate, counts, go_on, put, runs_of, slots_of
+from windlass.testing.conformance.schedules import INTERVAL, coordinate, counts, go_on, put, runs_of, seen, slots_of
 from windlass.testing.conformance.sound import EngineConformance
 from windlass.testing.conformance.workers import registering
 
@@ -143,3 +151,48 @@ class MendingConformance(EngineConformance):
             clock.advance(INTERVAL)
 
         assert await engine.runs.list_workers(NAMESPACE) == ()
+
+    @pytest.mark.spec("invariants:I-54")
+    async def test_a_pile_of_open_runs_hides_none_that_waits(self, engine: Engine, clock: FakeClock) -> None:
+        timing: dict[str, Any] = {
+            "every": Duration(SECOND),
+            "catch_up": CatchUp.ALL,
+            "max_catch_up": 500,
+            "may_replace": True,
+        }
+        await put(engine, **timing)
+        await go_on(engine, clock, (MOST_OPEN + 20) * SECOND)
+        await put(engine, **timing, overlap=Overlap.QUEUE)
+
+        for _ in range(5):
+            await go_on(engine, clock, SECOND)
+
+        queued = [run for run in await runs_of(engine) if run.status is RunStatus.WAITING]
+        assert len(queued) == 1
+        assert is_blocked(await seen(engine))
+
+    async def test_one_that_the_store_cannot_take_does_not_keep_the_others_waiting(
+        self, engine: Engine, store: Store, clock: FakeClock
+    ) -> None:
+        await put(engine, "first", every=MINUTE)
+        clock.advance(SECOND)
+        await put(engine, "second", every=MINUTE)
+        clock.advance(MINUTE)
+        record(store).at["before_begin"] = raising(Unavailable("This is too much."), times=TRIES)
+
+        looked = await while_time_passes(clock, tick(engine.parts, grace=MINUTE, batch=10))
+
+        assert (looked.fired, len(await runs_of(engine, "first")), len(await runs_of(engine, "second"))) == (1, 0, 1)
+        await coordinate(engine)
+        assert len(await runs_of(engine, "first")) == 1
+
+    async def test_a_fire_whose_answer_was_lost_is_told_of_all_the_same(
+        self, engine: Engine, store: Store, clock: FakeClock
+    ) -> None:
+        await put(engine, every=MINUTE)
+        clock.advance(MINUTE)
+        record(store).at["after_commit"] = raising(Unavailable("cut"), times=1)
+
+        looked = await while_time_passes(clock, tick(engine.parts, grace=MINUTE, batch=10))
+
+        assert (looked.fired, len(await runs_of(engine))) == (1, 1)

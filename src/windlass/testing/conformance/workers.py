@@ -13,7 +13,7 @@ from windlass.errors import InvalidInput, NotFound, WrongState
 from windlass.model.commands import Heartbeat, Heartbeaten, ProbeWorkers, RegisterWorker
 from windlass.model.run import Deed, RunStatus, WorkerId
 from windlass.model.time import MINUTE, SECOND, Duration, Instant
-from windlass.model.worker import Served, Worker
+from windlass.model.worker import EndedRuns, Served, Worker
 from windlass.store.base import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import (
@@ -162,6 +162,19 @@ class WorkerConformance:
         assert await claim(store, poll=2, worker=OTHER_WORKER) == []
         await engine.work.renew_claim(held(claimed, visibility_for=VISIBLE_FOR))
         await engine.work.deregister_worker(NAMESPACE, WORKER)
+
+    @pytest.mark.parametrize("ended", [None, EndedRuns(completed=5, failed=2)])
+    async def test_a_goodbye_has_the_last_word_on_what_has_ended_there(
+        self, store: Store, clock: FakeClock, ended: EndedRuns | None
+    ) -> None:
+        engine = engine_on(store, clock)
+        await engine.work.register_worker(registering())
+        await engine.work.heartbeat(beating())
+
+        await engine.work.deregister_worker(NAMESPACE, WORKER, ended)
+
+        (worker,) = await engine.runs.list_workers(NAMESPACE, Instant(0))
+        assert (worker.active, worker.completed, worker.failed) == ((0, 2, 1) if ended is None else (0, 5, 2))
 
     async def test_a_worker_that_leaves_by_itself_says_so(self, store: Store) -> None:
         await register(store, registering())

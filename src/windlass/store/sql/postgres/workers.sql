@@ -27,6 +27,7 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
 update workers
    set stopped_at = case when :is_goodbye::bigint = 1 then t.at else coalesce(stopped_at, t.at) end,
        seen_at = case when :is_goodbye::bigint = 1 then t.at else seen_at end,
-       active = 0, lock_kind = null
+       active = 0, completed = coalesce(:completed::bigint, completed),
+       failed = coalesce(:failed::bigint, failed), lock_kind = null
   from (select {now} as at) as t
  where namespace = :namespace and id = :id and (stopped_at is null or seen_at < stopped_at);

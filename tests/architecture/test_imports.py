@@ -23,6 +23,7 @@ LAYERS = [
 BAD_IMPORTS = [
     ("layers", "app", "import windlass.demo"),
     ("layers", "demo", "import windlass.cli"),
+    ("layers", "demo", "import windlass.bench"),
     ("layers", "model", "import windlass.rules"),
     ("layers", "errors", "import windlass.runtime"),
     ("layers", "api", "import windlass.engine"),
@@ -42,6 +43,7 @@ BAD_IMPORTS = [
 GOOD_IMPORTS = [
     ("cli", "import windlass.settings, windlass.demo"),
     ("demo", "import windlass.settings, windlass.app"),
+    ("bench", "import windlass.settings, windlass.app, apsw, asyncpg"),
     ("app", "import windlass.settings"),
     ("engine", "import windlass.store, windlass.rules"),
     ("store", "import apsw, asyncpg"),

@@ -1,0 +1,40 @@
+"""Is what a database says about itself enough to call its commits durable? If not, nothing is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windlass.app import App
+from windlass.store.base import Tx
+from windlass.store.queries.checks import CheckQueries
+
+# What each setting must be, as the database spells it.
+SQLITE = {"journal_mode": "wal", "synchronous": "2"}
+POSTGRESQL = {"fsync": "on", "synchronous_commit": "on"}
+SPELT = {"2": "full"}
+
+
+class BenchFailed(Exception):
+    """There is no figure, and the text says in one line why."""
+
+
+async def read_back(app: App) -> dict[str, str]:
+    """What the database says about itself, asked inside a transaction that may write: the way every commit goes."""
+
+    async def ask(tx: Tx) -> dict[str, str]:
+        return await CheckQueries(tx.connection).settings()
+
+    opened = await app._opening.get()
+    return await opened.engine.parts.store.run_tx("bench_durability", ask)
+
+
+def demand(settings: Mapping[str, str]) -> None:
+    """Raises BenchFailed unless a commit that was acknowledged survives a power cut."""
+    wanted = SQLITE if "sqlite_version" in settings else POSTGRESQL
+    wrong = [
+        f"{name} is {settings.get(name, 'unknown')}, not {SPELT.get(value, value)}"
+        for name, value in wanted.items()
+        if settings.get(name) != value
+    ]
+    if wrong:
+        raise BenchFailed(f"Commits are not durable here: {' and '.join(wrong)}. Nothing is reported.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -48,22 +49,27 @@ def measure(case: str, url: str, *, size: int | None = None) -> Record:
         command += ["--size", str(size)]
     # Modules are found where we have found ours; a session of its own, because Ctrl-C is for whoever called us.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
-    try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter and module
-            command,
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=LONGEST,
-            start_new_session=True,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise BenchFailed(f"The case {case} did not end within {LONGEST:.0f} s.") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[-1:] or [f"it ended with code {done.returncode}"]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise BenchFailed(f"The case {case} did not end within {LONGEST:.0f} s.") from None
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)  # and whatever it has started: its database is about to go
+            raise
+    if process.returncode:
+        said = errors.strip().splitlines()[-1:] or [f"The case {case} ended with code {process.returncode}."]
         raise BenchFailed(said[0].removeprefix("windlass: "))
-    return msgspec.json.decode(done.stdout, type=Record)
+    return msgspec.json.decode(output, type=Record)
 
 
 async def run(case: str, url: str, *, size: int | None = None) -> Record:

@@ -47,6 +47,7 @@ PLACES = {
     "resume": "resume",
     "migrate": "migrate",
     "doctor": "doctor",
+    "bench": "bench",
     "demo": "demo",
 }
 TAKING_VALUES = ("start", "send", "create")  # whose words may be negative numbers

@@ -13,6 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +27,8 @@ from windlass.model.time import SECOND
 from windlass.runtime import SystemClock
 
 FAILED = 1
-LONGEST = 600.0  # seconds for one case, whatever the machine
+LONGEST = 600  # seconds for one case, whatever the machine
+LOOKS = 10  # a second, whether it is to be stopped
 MODULE = "windlass.bench.once"
 CLOCK = SystemClock()
 
@@ -42,8 +45,11 @@ class Record(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def measure(case: str, url: str, *, size: int | None = None) -> Record:
-    """Run one case in a process of its own. Raises BenchFailed with what that has said."""
+def measure(case: str, url: str, *, size: int | None = None, is_stopped: Callable[[], bool] = lambda: False) -> Record:
+    """Run one case in a process of its own. Raises BenchFailed with what that has said.
+
+    Once it is stopped, that process is ended and KeyboardInterrupt is raised.
+    """
     command = [sys.executable, "-P", "-m", MODULE, case, "--db", url]
     if size is not None:
         command += ["--size", str(size)]
@@ -59,17 +65,26 @@ def measure(case: str, url: str, *, size: int | None = None) -> Record:
         start_new_session=True,
     ) as process:
         try:
-            output, errors = process.communicate(timeout=LONGEST)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise BenchFailed(f"The case {case} did not end within {LONGEST:.0f} s.") from None
+            output, errors = _said(process, is_stopped)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)  # and whatever it has started: its database is about to go
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # and whatever it has started: its database is about to go
             raise
     if process.returncode:
         said = errors.strip().splitlines()[-1:] or [f"The case {case} ended with code {process.returncode}."]
         raise BenchFailed(said[0].removeprefix("windlass: "))
     return msgspec.json.decode(output, type=Record)
+
+
+def _said(process: subprocess.Popen[str], is_stopped: Callable[[], bool]) -> tuple[str, str]:
+    """What it wrote until its end."""
+    for _ in range(LONGEST * LOOKS):
+        try:
+            return process.communicate(timeout=1 / LOOKS)
+        except subprocess.TimeoutExpired:
+            if is_stopped():
+                raise KeyboardInterrupt from None
+    raise BenchFailed(f"A case did not end within {LONGEST} s. Nothing is reported.")
 
 
 async def run(case: str, url: str, *, size: int | None = None) -> Record:

@@ -79,8 +79,8 @@ def bench(ctx: click.Context, /, *, place: str, rounds: int, chosen: tuple[str, 
     names = [name for name in CASES if not chosen or name in chosen]
     location = parse_url(place)
     try:
-        with _interrupted_by_any() as stopped:
-            records = [*_measured(location, names, rounds=rounds)]
+        with _told_to_stop() as stopped:
+            records = [*_measured(location, names, rounds=rounds, stopped=stopped)]
     except BenchFailed as failed:
         raise click.ClickException(str(failed)) from None
     except KeyboardInterrupt:
@@ -93,17 +93,19 @@ def bench(ctx: click.Context, /, *, place: str, rounds: int, chosen: tuple[str, 
         session.screen.write(_drawn(session.screen, records[0], lines, rounds=rounds))
 
 
-def _measured(location: Location, names: Sequence[str], *, rounds: int) -> Iterator[Record]:
+def _measured(location: Location, names: Sequence[str], *, rounds: int, stopped: Sequence[int]) -> Iterator[Record]:
     """Round by round, so that a slow minute of the machine hits all of them."""
     cases = [name for name in CASES if name in names or name == RAW]  # what is beside them is measured beside them
     done, total = 0, rounds * len(cases)
     with _Progress() as progress:
         for number in range(1, rounds + 1):
             for name in cases:
+                if stopped:
+                    raise KeyboardInterrupt
                 done += 1
                 progress.show(f"{done} of {total}: {name}, round {number} of {rounds}")
                 with scratch.database(location) as url:
-                    record = measure(name, url, size=CASES[name].brief)
+                    record = measure(name, url, size=CASES[name].brief, is_stopped=lambda: bool(stopped))
                 yield record
 
 
@@ -125,13 +127,14 @@ class _Progress:
 
 
 @contextmanager
-def _interrupted_by_any() -> Iterator[list[int]]:
-    """Whatever tells us to stop does it as Ctrl-C does. Answers with what it was."""
+def _told_to_stop() -> Iterator[list[int]]:
+    """What has told us to stop, to be looked at where nothing can be left behind. Told twice, we stop where we are."""
     stopped: list[int] = []
 
     def stop(number: int, _: FrameType | None) -> None:
         stopped.append(number)
-        raise KeyboardInterrupt
+        if len(stopped) > 1:
+            raise KeyboardInterrupt
 
     before = {
         number: signal.signal(number, stop)

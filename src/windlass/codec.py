@@ -88,8 +88,11 @@ class Codec:
         except Refusal as refusal:
             refuse(refusal, "$")
 
-    def round_trip(self, value: Any, type: Any, *, what: str) -> tuple[bytes, Any]:
-        """The payload and the value as it will come back after a crash; refuse one that would come back changed."""
+    def round_trip(self, value: Any, type: Any, *, what: str, name: str) -> tuple[bytes, Any]:
+        """The payload and the value as it will come back after a crash; refuse one that would come back changed.
+
+        What it is the result of is said in two parts, which are put together only for a refusal.
+        """
         kind = kind_of(value)
         if kind in SCALARS and (type is kind or type is Any or (type is None and value is None)):
             data = self._quick(value)
@@ -99,11 +102,11 @@ class Codec:
             data, _, has_typed = self._write(value, path="$")
         except InvalidInput as error:
             advice = f" {ADVICE}" if error.reason == "not_serializable" else ""
-            message = f"{what} ran, but its result cannot be stored: {error}.{advice}"
+            message = f"{what} {name!r} ran, but its result cannot be stored: {error}.{advice}"
             raise InvalidInput(message, reason=error.reason, path=error.path) from None
         back = self._read(data)
         if has_typed or not is_untyped(type):
-            back = self._check_result(value, back, type, what=what)
+            back = self._check_result(value, back, type, what=f"{what} {name!r}")
         return (data if self._hook is None else self._seal(data)), back
 
     def check_arguments(self, args: tuple[Any, ...], types: Sequence[Any], names: Sequence[str], *, what: str) -> None:

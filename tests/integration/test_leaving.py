@@ -167,7 +167,7 @@ async def test_the_end_of_the_grace_does_not_overtake_results_that_are_on_their_
                 await until_waiting(connection, waiting)
             gates[2].open()  # so this one waits until one of them is free
             leaving = executions(harness)
-            await eventually(lambda: not any(len(execution.bodies) for execution in leaving))
+            await eventually(lambda: not any(execution.bodies.working for execution in leaving))
             stopping = asyncio.ensure_future(stack.pop_all().aclose())
             await eventually(lambda: all(execution.is_over for execution in leaving))
             for _ in range(100):  # round trips, in which nothing is given back yet

@@ -73,7 +73,7 @@ def test_every_plain_value_comes_back_as_it_was(value: Any) -> None:
     assert shape(codec.decode(data)) == shape(value)
     assert codec.encode(value) == data
     assert codec.encode_hashed(codec.decode(data)) == (data, digest)
-    assert shape(codec.round_trip(value, Any, what="Step 'f'")[1]) == shape(value)
+    assert shape(codec.round_trip(value, Any, what="Step", name="f")[1]) == shape(value)
 
 
 @given(st.dictionaries(keys, values, min_size=2, max_size=5), st.randoms())
@@ -119,7 +119,7 @@ nodes = st.recursive(
 
 @given(st.lists(nodes, max_size=3))
 def test_every_annotated_value_comes_back_as_its_class(value: list[Node]) -> None:
-    data, back = codec.round_trip(value, list[Node], what="Step 'f'")
+    data, back = codec.round_trip(value, list[Node], what="Step", name="f")
 
     assert back == value
     assert [type(node) for node in back] == [Node] * len(value)
@@ -168,7 +168,7 @@ declared: st.SearchStrategy[Any] = st.sampled_from(
 def test_writing_anything_only_ever_refuses(value: Any, annotation: Any) -> None:
     only_refuses(codec.encode, value)
     only_refuses(codec.encode_hashed, value)
-    only_refuses(codec.round_trip, value, annotation, what="Step 'f'")
+    only_refuses(codec.round_trip, value, annotation, what="Step", name="f")
     only_refuses(codec.check_arguments, (value,), (annotation,), ("x",), what="Workflow 'w'")
 
 

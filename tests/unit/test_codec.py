@@ -171,7 +171,7 @@ def nested(depth: int) -> list[Any]:
     ],
 )
 def test_plain_values_come_back_with_their_type(value: Any) -> None:
-    data, back = codec.round_trip(value, Any, what="Step 'f'")
+    data, back = codec.round_trip(value, Any, what="Step", name="f")
 
     assert (back, type(back)) == (value, type(value))
     assert repr(codec.decode(codec.encode(value))) == repr(back)
@@ -231,7 +231,7 @@ def test_data_that_looks_like_a_tag_stays_data(value: Any) -> None:
     ],
 )
 def test_annotated_values_come_back_as_their_class(value: Any, annotation: Any) -> None:
-    data, back = codec.round_trip(value, annotation, what="Step 'f'")
+    data, back = codec.round_trip(value, annotation, what="Step", name="f")
 
     assert (back, type(back)) == (value, type(value))
     assert codec.decode(data, annotation) == value
@@ -244,15 +244,15 @@ def test_integers_beyond_64_bits_are_tagged_for_readers_that_would_round_them() 
 
 
 def test_a_float_may_be_given_as_an_equal_int() -> None:
-    assert repr(codec.round_trip(3, float, what="Step 'f'")[1]) == "3.0"
-    assert repr(codec.round_trip(Point(1, 2), Point, what="Step 'f'")[1]) == "Point(x=1, y=2.0)"
-    assert refusal(codec.round_trip, 2**53 + 1, float, what="Step 'f'").path == "$"
+    assert repr(codec.round_trip(3, float, what="Step", name="f")[1]) == "3.0"
+    assert repr(codec.round_trip(Point(1, 2), Point, what="Step", name="f")[1]) == "Point(x=1, y=2.0)"
+    assert refusal(codec.round_trip, 2**53 + 1, float, what="Step", name="f").path == "$"
 
 
 def test_the_result_is_a_copy_as_it_would_be_after_a_crash() -> None:
     value = [{"a": 1}]
 
-    _, back = codec.round_trip(value, list, what="Step 'f'")
+    _, back = codec.round_trip(value, list, what="Step", name="f")
 
     assert back == value and back is not value and back[0] is not value[0]
 
@@ -266,7 +266,7 @@ def test_a_named_zone_comes_back_as_its_offset() -> None:
 
 
 def test_a_class_without_annotation_is_refused_in_the_documented_words() -> None:
-    assert str(refusal(codec.round_trip, User(1), Any, what="Step 'fetch_user'")) == (
+    assert str(refusal(codec.round_trip, User(1), Any, what="Step", name="fetch_user")) == (
         "Step 'fetch_user' returned a User but declares no return type; "
         'after a crash it would come back as a dict. Write "-> User".'
     )
@@ -275,7 +275,7 @@ def test_a_class_without_annotation_is_refused_in_the_documented_words() -> None
 def test_what_cannot_be_stored_is_refused_in_the_documented_words() -> None:
     with socket.socket() as connection:
         rows = {"rows": [1, 2, 3, {"conn": connection}]}
-        error = refusal(codec.round_trip, rows, Any, what="Step 'fetch'")
+        error = refusal(codec.round_trip, rows, Any, what="Step", name="fetch")
 
     assert str(error) == (
         "Step 'fetch' ran, but its result cannot be stored: $.rows[3].conn is a socket. "
@@ -307,7 +307,7 @@ def test_what_cannot_be_stored_is_refused_in_the_documented_words() -> None:
     ],
 )
 def test_a_value_that_would_come_back_changed_is_refused(value: Any, annotation: Any, words: tuple[str, ...]) -> None:
-    text = str(refusal(codec.round_trip, value, annotation, what="Step 'f'"))
+    text = str(refusal(codec.round_trip, value, annotation, what="Step", name="f"))
 
     assert text.startswith("Step 'f' returned ")
     assert [word for word in words if word not in text] == []
@@ -432,7 +432,7 @@ def test_a_hook_is_applied_last_and_leaves_hashes_alone() -> None:
         data, digest = sealed.encode_hashed(value)
         assert data.startswith(b"sealed") and sealed.decode(data) == value
         assert digest == codec.encode_hashed(value)[1]
-        assert sealed.round_trip(value, Any, what="Step 'f'") == (sealed.encode(value), value)
+        assert sealed.round_trip(value, Any, what="Step", name="f") == (sealed.encode(value), value)
 
 
 def test_a_payload_that_cannot_be_opened_is_refused() -> None:

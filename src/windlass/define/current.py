@@ -12,6 +12,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from windlass.errors import NotAllowed
+from windlass.model.duration import from_instant
+from windlass.model.time import Instant
 
 
 class StepInfo(Struct, frozen=True, kw_only=True):
@@ -22,7 +24,12 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     attempt: int  # 1 for the first
     run_id: str
     idempotency_key: str
-    deadline: datetime | None  # when the body will be stopped
+    stops_at: Instant | None = None
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the body will be stopped."""
+        return None if self.stops_at is None else from_instant(self.stops_at)
 
 
 STEP: ContextVar[StepInfo] = ContextVar("windlass_step")

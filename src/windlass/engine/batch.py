@@ -13,21 +13,30 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Protocol
 
+from windlass.answers import Answer
 from windlass.engine.again import run_until_answered
 from windlass.errors import Unavailable
 from windlass.runtime import Clock
 from windlass.store.base import Lane, Store, Tx
 
+LOGGER = logging.getLogger("windlass.engine")
+# What to sort by, the kind, the item, and whom to tell. A tuple: one is made for every step.
+Entry = tuple[Any, str, Any, Answer[Any]]
+_by_order = itemgetter(0)
+
 
 class Kind(Protocol):
     """One operation of the hot path, over many rows."""
 
-    def order(self, item: Any) -> Any:
-        """What to sort by, so that two batches lock the same rows in the same order."""
+    @property
+    def order(self) -> Callable[[Any], Any]:
+        """From an item to what to sort by, so that two batches lock the same rows in the same order."""
         ...
 
     def is_single(self, items: Sequence[Any]) -> bool:
@@ -47,17 +56,10 @@ class Kind(Protocol):
         ...
 
 
-class _Entry:
-    __slots__ = ("future", "item", "kind")
-
-    def __init__(self, kind: str, item: Any, future: asyncio.Future[Any]) -> None:
-        self.kind, self.item, self.future = kind, item, future
-
-
 class _Queue:
     def __init__(self, lane: Lane) -> None:
         self.lane = lane
-        self.entries: deque[_Entry] = deque()
+        self.entries: deque[Entry] = deque()
         self.senders = 0
 
 
@@ -67,14 +69,13 @@ class Batcher:
         self._queues = {kind: queue for queue in map(_Queue, store.lanes) for kind in queue.lane.kinds}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def submit(self, kind: str, item: Any) -> asyncio.Future[Any]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+    def submit(self, kind: str, item: Any) -> Answer[Any]:
+        answer: Answer[Any] = Answer()
         queue = self._queues[kind]
-        queue.entries.append(_Entry(kind, item, future))
+        queue.entries.append((self._kinds[kind].order(item), kind, item, answer))
         if queue.senders < queue.lane.senders:
             self._begin(queue)
-        return future
+        return answer
 
     def _begin(self, queue: _Queue) -> None:
         # Starts in the next turn of the loop, so that every caller of this turn joins the batch; in an empty context,
@@ -110,9 +111,9 @@ class Batcher:
                 batch = [queue.entries.popleft() for _ in range(cap)]
             await self._send(batch)
 
-    async def _send(self, batch: list[_Entry]) -> None:
+    async def _send(self, batch: list[Entry]) -> None:
         try:
-            outcomes = await self._write(batch)
+            answered = await self._write(batch)
         except Unavailable as error:
             self._fail(batch, error)
         except Exception as error:
@@ -124,15 +125,10 @@ class Batcher:
             self._fail(batch, _stopped(error))
             raise
         else:
-            for entry, outcome in outcomes:
-                if entry.future.done():  # its caller was cancelled
-                    continue
-                if isinstance(outcome, Exception):
-                    entry.future.set_exception(outcome)
-                else:
-                    entry.future.set_result(outcome)
+            for entries, outcomes in answered:
+                _settle_all(entries, outcomes)
 
-    async def _send_halves(self, batch: list[_Entry]) -> None:
+    async def _send_halves(self, batch: list[Entry]) -> None:
         middle = len(batch) // 2
         try:
             await self._send(batch[:middle])
@@ -141,14 +137,14 @@ class Batcher:
             raise
         await self._send(batch[middle:])
 
-    async def _write(self, batch: list[_Entry]) -> list[tuple[_Entry, Any]]:
-        by_kind: dict[str, list[_Entry]] = {}
+    async def _write(self, batch: list[Entry]) -> list[tuple[list[Entry], Sequence[Any]]]:
+        """Every kind's entries in the order they were written, each with its outcome."""
+        by_kind: dict[str, list[Entry]] = {}
         for entry in batch:
-            by_kind.setdefault(entry.kind, []).append(entry)
-        for kind, entries in by_kind.items():
-            order = self._kinds[kind].order
-            entries.sort(key=lambda entry: order(entry.item))
-        items = {kind: [entry.item for entry in entries] for kind, entries in by_kind.items()}
+            by_kind.setdefault(entry[1], []).append(entry)
+        for entries in by_kind.values():
+            entries.sort(key=_by_order)
+        items = {kind: [entry[2] for entry in entries] for kind, entries in by_kind.items()}
 
         async def write(tx: Tx) -> dict[str, Sequence[Any]]:
             return {kind: await self._kinds[kind].write(tx, rows) for kind, rows in items.items()}
@@ -158,13 +154,20 @@ class Batcher:
         written = await run_until_answered(self._store, self._clock, name, write, single=single)
         for kind, rows in items.items():
             self._kinds[kind].after_commit(rows, written[kind])
-        return [pair for kind in by_kind for pair in zip(by_kind[kind], written[kind], strict=True)]
+        return [(entries, written[kind]) for kind, entries in by_kind.items()]
 
-    def _fail(self, batch: Sequence[_Entry], error: Exception) -> None:
-        for entry in batch:
-            self._kinds[entry.kind].after_failure([entry.item])
-            if not entry.future.done():
-                entry.future.set_exception(error)
+    def _fail(self, batch: Sequence[Entry], error: Exception) -> None:
+        for _, kind, item, _ in batch:
+            self._kinds[kind].after_failure([item])
+        _settle_all(batch, [error] * len(batch))
+
+
+def _settle_all(entries: Sequence[Entry], outcomes: Sequence[Any]) -> None:
+    for (_, _, _, answer), outcome in zip(entries, outcomes, strict=True):
+        try:
+            answer.settle(outcome)
+        except Exception:  # of whoever hears of it: the others are told all the same
+            LOGGER.exception("What was made of an answer failed")
 
 
 def _stopped(error: BaseException) -> Unavailable:

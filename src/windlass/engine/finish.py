@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from windlass.engine.family import wake_parents
@@ -23,8 +24,7 @@ class FinishRuns:
         self._told: list[Run] = []  # parents for whom there is news, by the one batch of these that is being written
         self._released = Released()  # and runs of schedules that waited for one of these
 
-    def order(self, item: FinishRun) -> tuple[str, str]:
-        return (item.namespace, item.run_id)
+    order = attrgetter("namespace", "run_id")
 
     def is_single(self, items: Sequence[FinishRun]) -> bool:
         return all(item.parent is None and item.schedule is None for item in items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from windlass.errors import ClaimLost
@@ -14,8 +15,7 @@ from windlass.store.base import Tx
 class BeginSteps:
     """A body was seen to start. Never awaited by a body, except in a run that was recovered."""
 
-    def order(self, item: BeginStep) -> tuple[str, str, str]:
-        return (item.namespace, item.run_id, item.key)
+    order = attrgetter("namespace", "run_id", "key")
 
     def is_single(self, items: Sequence[BeginStep]) -> bool:
         return True
@@ -51,8 +51,7 @@ class BeginSteps:
 class CompleteSteps:
     """Results, kept for ever. The same result under the same token is a repeat; under another it is ClaimLost."""
 
-    def order(self, item: CompleteStep) -> tuple[str, str, str]:
-        return (item.namespace, item.run_id, item.key)
+    order = attrgetter("namespace", "run_id", "key")
 
     def is_single(self, items: Sequence[CompleteStep]) -> bool:
         return True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
+from windlass.answers import answer_of
 from windlass.api.service import Work
 from windlass.errors import ClaimLost, WindlassError
 from windlass.model.commands import (
@@ -108,16 +108,16 @@ class JournalledWork(JournalledPresence):
         await self._awaited("renew_claim", claim, self._work.renew_claim, renew_for=claim.visibility_for)
 
     def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Awaitable[Any]:
-        """Written in a batch: the answer is a future, and the batch it joins is decided by when it is asked for."""
+        """Written in a batch, and which one it joins is decided by when it is asked for."""
         fields = self._sent(what, command, renew_for)
-        future: asyncio.Future[Any] = call(command)
+        answer = answer_of(call(command))
 
-        def answered(done: asyncio.Future[Any]) -> None:
-            if not done.cancelled():
-                self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(done.exception()))
+        def answered(outcome: Any) -> None:
+            error = outcome if isinstance(outcome, Exception) else None
+            self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(error))
 
-        future.add_done_callback(answered)
-        return future
+        answer.then(answered)
+        return answer
 
     async def _awaited(
         self,

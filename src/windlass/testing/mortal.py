@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
+from windlass.answers import Answer, answer_of
 from windlass.api.service import Work
 from windlass.errors import ClaimLost
 from windlass.model.commands import (
@@ -194,28 +195,20 @@ class MortalWork(MortalPresence):
 
     def _submitted(
         self, write: str, call: Callable[[Any], Awaitable[T]], command: Any, keys: tuple[str, ...] = ()
-    ) -> asyncio.Future[T]:
+    ) -> Answer[T]:
         """Send a write at once, unless the worker dies before; its answer is lost if the worker dies behind it."""
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        answer: Answer[T] = Answer()
         lost = ClaimLost(command.run_id, token=command.token)
         if self.is_dead or self._reach(write, command.run_id, keys, is_after=False):
-            answer.set_exception(lost)
-            answer.exception()  # seen: the dead need not look
+            answer.settle(lost)
             return answer
 
-        def answered(written: asyncio.Future[T]) -> None:
-            error = asyncio.CancelledError() if written.cancelled() else written.exception()
-            is_lost = self.is_dead or (error is None and self._reach(write, command.run_id, keys, is_after=True))
-            if answer.done():  # whoever asked was cancelled
-                return
-            if written.cancelled():
-                answer.cancel()
-            elif error is None and not is_lost:
-                answer.set_result(written.result())
-            else:
-                answer.set_exception(lost if is_lost or error is None else error)
+        def answered(outcome: Any) -> None:
+            is_refused = isinstance(outcome, Exception)
+            is_lost = self.is_dead or (not is_refused and self._reach(write, command.run_id, keys, is_after=True))
+            answer.settle(lost if is_lost else outcome)
 
-        asyncio.ensure_future(call(command)).add_done_callback(answered)
+        answer_of(call(command)).then(answered)
         return answer
 
     def _reach(self, write: str, run_id: RunId, keys: tuple[str, ...] = (), *, is_after: bool) -> bool:

@@ -6,55 +6,39 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windlass.define.current import STEP, StepInfo
 from windlass.errors import InvalidInput
-from windlass.model.duration import describe, from_instant
+from windlass.model.duration import describe
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.time import Duration, Instant
 from windlass.telemetry.observer import RunWatch, StepEnd
 from windlass.worker import failures
 from windlass.worker.calls import Body, Call
-from windlass.worker.host import Host
+
+if TYPE_CHECKING:
+    from windlass.worker.execute import Execution
 
 LOGGER = logging.getLogger("windlass.worker")
-
-OnValue = Callable[[Body, bytes, Any], None]
-OnFailure = Callable[[Body, Failure], None]
-OnInterrupt = Callable[[Body], None]
 
 
 class Bodies:
     """The bodies of one run that are at work."""
 
-    def __init__(
-        self,
-        host: Host,
-        run_id: str,
-        *,
-        seed: str,
-        on_value: OnValue,
-        on_failure: OnFailure,
-        on_interrupt: OnInterrupt,
-        nudge: Callable[[], None],
-    ) -> None:
-        self._host, self._run_id, self._seed = host, run_id, seed
-        self._on_value, self._on_failure, self._on_interrupt, self._nudge = on_value, on_failure, on_interrupt, nudge
-        self._working: set[Body] = set()
+    def __init__(self, execution: Execution) -> None:
+        self._execution, self._host = execution, execution.host
+        self._run_id = execution.claimed.run_id
+        self.working: set[Body] = set()
         self._is_stopped = False
         self.watch: RunWatch | None = None  # whom to tell, if anyone
 
-    def __len__(self) -> int:
-        return len(self._working)
-
-    def enter(self, call: Call, *, stops_in: int) -> Body:
+    def enter(self, call: Call, *, now: int) -> Body:
         definition = call.definition
         assert definition is not None
-        host = self._host
-        entered_at = host.clock.monotonic()
-        body = Body(call, entered_at=entered_at, is_thread=not definition.is_async)
+        host, execution = self._host, self._execution
+        body = Body(call, entered_at=now, is_thread=not definition.is_async)
+        stops_in = execution.tenure.until - now
         if definition.timeout_for is not None:
             stops_in = min(stops_in, definition.timeout_for)
             body.timer = host.clock.call_later(definition.timeout_for, self._time_out, body)
@@ -63,8 +47,8 @@ class Bodies:
             name=definition.name,
             attempt=call.attempt,
             run_id=self._run_id,
-            idempotency_key=f"{self._seed}/{call.key}",
-            deadline=from_instant(Instant(host.clock.now() + stops_in)),
+            idempotency_key=f"{execution.claimed.seed}/{call.key}",
+            stops_at=Instant(host.clock.now() + stops_in),
         )
         context = body.context = host.context.copy()
         context.run(STEP.set, info)
@@ -78,30 +62,34 @@ class Bodies:
             except Exception as error:  # wrong arguments: the coroutine was never made
                 body.work = _failed(error)
             else:
-                body.work = asyncio.get_running_loop().create_task(coroutine, context=context)
+                # And not by the loop's factory: a body is no part of the run, and begins in the next turn whatever
+                # factory the loop has.
+                body.work = asyncio.Task(
+                    coroutine, loop=asyncio.get_running_loop(), name=call.key, context=context
+                )
         else:
             body.work = host.threads.submit(functools.partial(definition.function, *call.args), context=context)
-        self._working.add(body)
+        self.working.add(body)
         body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
         return body
 
     def stop_all(self) -> None:
         """Cancel what can be cancelled. Nothing of it is reported any more."""
         self._is_stopped = True
-        for body in self._working:
+        for body in self.working:
             if body.timer is not None:
                 body.timer.cancel()
             if not body.is_thread and body.work is not None:
                 body.work.cancel()
 
     async def wait_ended(self) -> None:
-        while self._working:
+        while self.working:
             # `_ended` was registered first, so what has ended is out of the set when the wait returns.
-            await asyncio.wait([body.work for body in self._working if body.work is not None])
+            await asyncio.wait([body.work for body in self.working if body.work is not None])
 
     def threads(self) -> list[str]:
         """Steps whose thread is still at work."""
-        return sorted(body.call.key for body in self._working if body.is_thread)
+        return sorted(body.call.key for body in self.working if body.is_thread)
 
     def _time_out(self, body: Body) -> None:
         definition = body.call.definition
@@ -117,7 +105,7 @@ class Bodies:
             describe(definition.timeout_for),
             extra={"run": self._run_id, "step": body.call.key},
         )
-        self._on_failure(body, self._timed_out(body))
+        self._execution.on_failure(body, self._timed_out(body))
 
     def _timed_out(self, body: Body) -> Failure:
         definition = body.call.definition
@@ -131,7 +119,7 @@ class Bodies:
         )
 
     def _ended(self, body: Body, work: asyncio.Future[Any]) -> None:
-        self._working.discard(body)
+        self.working.discard(body)
         if body.timer is not None:
             body.timer.cancel()
         if self._is_stopped:
@@ -141,7 +129,7 @@ class Bodies:
             return
         if body.is_timed_out:
             if not body.is_thread:
-                self._on_failure(body, self._timed_out(body))
+                self._execution.on_failure(body, self._timed_out(body))
             else:
                 self._on_thread_ended(body, work)
             return
@@ -151,7 +139,7 @@ class Bodies:
         elif isinstance(error, (KeyboardInterrupt, SystemExit)) or self._is_torn_down(work):
             # The process is to stop; that is no failure of the step, which is left to whoever takes the run next.
             self._host.is_draining = True
-            self._on_interrupt(body)
+            self._execution.on_interrupt(body)
             if body.is_thread:  # a task has told the loop already
                 self._host.interrupt(error)
         else:
@@ -161,7 +149,7 @@ class Bodies:
         """Its failure was reported when it timed out; now the run has one thing less at work, and may leave."""
         if not work.cancelled():
             work.exception()  # seen: nobody else will look
-        self._nudge()
+        self._execution.nudge()
 
     def _is_torn_down(self, work: asyncio.Future[Any]) -> bool:
         """Was the body cancelled with everything else on the loop? One that cancels itself has failed."""
@@ -172,7 +160,7 @@ class Bodies:
         if body.is_thread and inspect.iscoroutine(value):
             # A plain callable that returned a coroutine, as a lambda does: go on with it on the loop.
             body.is_thread = False
-            self._working.add(body)
+            self.working.add(body)
             definition = call.definition
             if definition is not None and definition.timeout_for is not None:
                 left = definition.timeout_for - (host.clock.monotonic() - body.entered_at)
@@ -183,16 +171,16 @@ class Bodies:
         definition = call.definition
         assert definition is not None
         try:
-            stored, decoded = host.codec.round_trip(value, definition.return_type, what=f"Step {definition.name!r}")
+            stored, decoded = host.codec.round_trip(value, definition.return_type, what="Step", name=definition.name)
         except InvalidInput as refused:
-            self._on_failure(
+            self._execution.on_failure(
                 body, Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused), step=call.key)
             )
             return
         except Exception as broken:  # the codec's hook: the result exists, but cannot be kept
             self._raised(body, broken)
             return
-        self._on_value(body, stored, decoded)
+        self._execution.on_value(body, stored, decoded)
 
     def _raised(self, body: Body, error: BaseException) -> None:
         definition = body.call.definition
@@ -205,7 +193,7 @@ class Bodies:
             failure = Failure(
                 kind=FailureKind.LOGIC, type=type(broken).__qualname__, message=reason, step=body.call.key
             )
-        self._on_failure(body, failure)
+        self._execution.on_failure(body, failure)
 
 
 def _failed(error: Exception) -> asyncio.Future[Any]:

@@ -47,46 +47,30 @@ class Group:
 
 
 class Call:
-    __slots__ = (
-        "args",
-        "attempt",
-        "awaits",
-        "child",
-        "definition",
-        "detail",
-        "due_at",
-        "due_for",
-        "failures",
-        "future",
-        "group",
-        "index",
-        "input_hash",
-        "key",
-        "kind",
-        "read",
-        "record",
-        "timer",
-    )
+    # Most calls are first attempts of a step, and a class's default costs nothing.
+    attempt = 1
+    failures = 0
+    definition: StepDefinition | None = None
+    args: tuple[Any, ...] = ()
+    future: asyncio.Future[Any] | None = None
+    group: Group | None = None
+    index = 0
+    due_for: Duration | None = None
+    due_at: Instant | None = None
+    timer: Timer | None = None
+    awaits: str | None = None
+    detail: bytes | None = None
+    child: StartChild | None = None
+    read: Read | None = None  # of a wait: what its result means to the code
 
     def __init__(self, key: str, kind: StepKind, input_hash: bytes, record: StepRecord | None) -> None:
         self.key, self.kind, self.input_hash, self.record = key, kind, input_hash, record
-        # An attempt that was seen to start and never ended stays on record, so the next one has the next number.
-        # A wait has one attempt: it goes on where it was.
-        is_wait = kind is StepKind.SLEEP or kind.is_wait
-        self.attempt = 1 if record is None or is_wait else record.attempt + 1
-        self.failures = 0 if record is None else record.failures
-        self.definition: StepDefinition | None = None
-        self.args: tuple[Any, ...] = ()
-        self.future: asyncio.Future[Any] | None = None
-        self.group: Group | None = None
-        self.index = 0
-        self.due_for: Duration | None = None
-        self.due_at: Instant | None = None
-        self.timer: Timer | None = None
-        self.awaits: str | None = None
-        self.detail: bytes | None = None
-        self.child: StartChild | None = None
-        self.read: Read | None = None  # of a wait: what its result means to the code
+        if record is not None:
+            # An attempt that was seen to start and never ended stays on record, so the next one has the next number.
+            # A wait has one attempt: it goes on where it was.
+            is_wait = kind is StepKind.SLEEP or kind.is_wait
+            self.attempt = 1 if is_wait else record.attempt + 1
+            self.failures = record.failures
 
     @property
     def is_given_up(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping
 from datetime import datetime
+from functools import cached_property
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -49,10 +51,20 @@ class RunContext(Context):
         self.key = execution.claimed.key
         scheduled_at = execution.claimed.scheduled_at
         self.scheduled_at = None if scheduled_at is None else from_instant(scheduled_at)
-        self.log = RunLog(execution)
-        seed = execution.claimed.seed
-        self.random = seeded_rng(seed)
-        self._uuids = seeded_rng(seed + ":uuid")
+
+    # Made when they are asked for: seeding a generator takes longer than a step.
+
+    @cached_property
+    def log(self) -> RunLog:  # type: ignore[override]
+        return RunLog(self._execution)
+
+    @cached_property
+    def random(self) -> Random:  # type: ignore[override]
+        return seeded_rng(self._execution.claimed.seed)
+
+    @cached_property
+    def _uuids(self) -> Random:
+        return seeded_rng(self._execution.claimed.seed + ":uuid")
 
     def uuid(self) -> UUID:
         return UUID(int=self._uuids.getrandbits(128), version=4)

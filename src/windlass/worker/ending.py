@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from windlass.answers import answer_of
 from windlass.errors import ClaimLost, Unavailable, WindlassError
+from windlass.model.commands import FinishRun
 from windlass.model.time import SECOND, Duration
-from windlass.runtime import Timer
 from windlass.telemetry.observer import Departure
 from windlass.worker.tasks import cancel_all
 
@@ -26,20 +28,12 @@ class Ending:
         self._execution, self._host = execution, execution.host
         self._run_id = execution.claimed.run_id
         self._tasks: set[asyncio.Task[None]] = set()
-        self._claim_timer: Timer | None = None
         self._is_unanswered = False  # dropped because the store was away, and not because the claim was lost
         self.departure, self.error = Departure.LOST, ""  # until a last word is written; and what failed, by its type
         self._began_at = self._host.clock.monotonic()
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def watch_claim(self) -> None:
-        """Drop the run when its claim has run out: from then on another worker may have it."""
-        if self._execution.is_over:
-            return
-        left = self._execution.tenure.left()
-        if left > 0:
-            self._claim_timer = self._host.clock.call_later(left, self.watch_claim)
-            return
+    def run_out(self) -> None:
+        """The claim has run out: from now on another worker may have the run, and it is dropped here."""
         LOGGER.warning(
             "The claim on run %s ran out while it was executed; another worker may take it. "
             "Give long steps more: ctx.step(..., visibility='1h').",
@@ -68,9 +62,26 @@ class Ending:
                 report.close()
             return
         self._execution.close()
-        if self._claim_timer is not None:
-            self._claim_timer.cancel()
         self._start(self._wind_down(report))
+
+    def finish(self, command: FinishRun) -> None:
+        """The last word of a run whose code is over. Most leave nothing behind, and need no task to clear it away."""
+        execution = self._execution
+        if execution.is_over:
+            return
+        if self._tasks or execution.reports.writing or execution.reports.unanswered or execution.is_at_work:
+            self.end(execution.reports.finish(command))
+            return
+        execution.close()
+        answer_of(self._host.work.finish_run(command)).then(functools.partial(self._finished, command))
+
+    def _finished(self, command: FinishRun, outcome: Any) -> None:
+        if isinstance(outcome, Exception):
+            self._start(self._wind_down(_refused(outcome)))
+            return
+        self._execution.reports.finished(command)
+        self._leave()
+        self._execution.dissolve()
 
     def drop(self, error: BaseException | None) -> None:
         """Something about this run could not be written: say so, and write nothing any more."""
@@ -96,18 +107,17 @@ class Ending:
             try:
                 await self._clear_away()
             finally:
-                self._tell_left()
-                if not self.done.done():
-                    self.done.set_result(None)
+                self._leave()
         if self._is_unanswered:
             await self._give_back_when_answered()
 
-    def _tell_left(self) -> None:
+    def _leave(self) -> None:
         """Nothing of the run is at work here any more."""
         watch = self._execution.bodies.watch
         if watch is not None:
             ran_for = Duration(self._host.clock.monotonic() - self._began_at)
             watch.ends(self.departure, ran_for=ran_for, error=self.error or None)
+        self._host.left(self._execution)
 
     def _tell_dropped(self, error: BaseException | None) -> None:
         """That a claim is lost, or the store is away, happens; what else it refuses somebody should look at."""
@@ -134,7 +144,8 @@ class Ending:
     async def _until_answered(self) -> None:
         """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again."""
         self._execution.reports.send_kept()
-        on_their_way = {*self._tasks, *self._execution.reports.unanswered} - {asyncio.current_task()}
+        await self._execution.reports.until_answered()
+        on_their_way = self._tasks - {asyncio.current_task()}
         if on_their_way:
             await asyncio.wait(on_their_way)
 
@@ -166,3 +177,7 @@ class Ending:
         task = asyncio.get_running_loop().create_task(work, context=self._host.context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _refused(error: Exception) -> None:
+    raise error

@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from windlass.model.step import StepKind
-from windlass.model.time import Duration
 from windlass.worker.calls import Call
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ class Entering:
         self._execution, self._host = execution, execution.host
         self.calls: list[Call] = []
         self.preparing = 0
-        self._renewing = asyncio.Lock()
+        self._renewing: asyncio.Lock | None = None
 
     def __bool__(self) -> bool:
         return bool(self.calls)
@@ -30,7 +29,7 @@ class Entering:
     def enter_all(self) -> None:
         """Enter every body that may begin, and end the sleeps that are over."""
         calls, self.calls = self.calls, []
-        execution = self._execution
+        execution, now = self._execution, self._host.clock.monotonic()
         for call in calls:
             if call.kind is StepKind.SLEEP:
                 execution.reports.wake(call)
@@ -39,7 +38,9 @@ class Entering:
                 if call.record is not None or call.failures:  # else nobody knows of it
                     execution.waits.drop(call)
                 continue
-            if not self._has_thread_for(call):
+            definition = call.definition
+            assert definition is not None
+            if not definition.is_async and not self._has_thread():
                 self.calls.append(call)
                 continue
             if call.group is not None:
@@ -47,22 +48,25 @@ class Entering:
                     self.calls.append(call)
                     continue
                 call.group.running += 1
-            if execution.claimed.recoveries or self._needed(call) is not None:
+            needed = execution.tenure.needed_before(definition.visibility_for, now=now)
+            if needed is not None or execution.claimed.recoveries:
                 self.preparing += 1
                 execution.ending.start(self._prepare(call))
             else:
-                execution.enter(call)
+                execution.enter(call, now=now)
 
-    def _has_thread_for(self, call: Call) -> bool:
-        assert call.definition is not None
-        return call.definition.is_async or self._host.threads.has_room(self._execution.nudge)
+    def _has_thread(self) -> bool:
+        return self._host.threads.has_room(self._execution.nudge)
 
     async def _prepare(self, call: Call) -> None:
         """Before a body is entered: enough of the claim, and for a recovered run its start on record."""
-        execution = self._execution
+        execution, definition, clock = self._execution, call.definition, self._host.clock
+        assert definition is not None
+        if self._renewing is None:
+            self._renewing = asyncio.Lock()
         try:
             async with self._renewing:  # one renewal serves all that wait for it
-                needed = self._needed(call)
+                needed = execution.tenure.needed_before(definition.visibility_for, now=clock.monotonic())
                 if needed is not None:
                     await execution.reports.renew(needed)
             if execution.claimed.recoveries:
@@ -71,13 +75,9 @@ class Entering:
             self.preparing -= 1
         if execution.is_over:
             return
-        if not execution.is_leaving and self._has_thread_for(call):
-            execution.enter(call)
+        if not execution.is_leaving and (definition.is_async or self._has_thread()):
+            execution.enter(call, now=clock.monotonic())
         else:
             if call.group is not None:
                 call.group.running -= 1
             self.add(call)
-
-    def _needed(self, call: Call) -> Duration | None:
-        assert call.definition is not None
-        return self._execution.tenure.needed_before(call.definition.visibility_for)

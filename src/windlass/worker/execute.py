@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from windlass.define.current import RUN
@@ -25,7 +25,7 @@ from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
-from windlass.model.step import StepKind
+from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Instant
 from windlass.rules.runs import expired
 from windlass.runtime import Timer
@@ -45,13 +45,13 @@ from windlass.worker.waits import Waits
 
 LOGGER = logging.getLogger("windlass.worker")
 CANCELLED_ITSELF = "The workflow cancelled itself."
+NO_HISTORY: Mapping[str, StepRecord] = {}
 
 
 class Execution:
     def __init__(self, claimed: ClaimedRun, definition: WorkflowDefinition, host: Host) -> None:
         self.claimed, self.host = claimed, host
         self.codec, self.registry = host.codec, host.registry
-        self.about = {"run": claimed.run_id, "workflow": claimed.name}  # what a record of the log is about
         self.tree = TaskTree(self.nudge)
         self.tenure = Tenure(claimed, host.clock)
         self.now: int = claimed.started_at if claimed.begun_at is None else claimed.begun_at
@@ -59,11 +59,15 @@ class Execution:
         self.outcome: RunStatus | None = None  # how the run ended here, if it did
         self.definition = definition
         self._claimed_at = host.clock.monotonic()
-        self._history = {record.key: record for record in claimed.history}
-        # What was copied from the run that this one tries again is there to be used, and need not be.
-        own = [record for record in claimed.history if not record.is_copied]
-        self._unread = {record.key for record in own}
-        self._recorded = sum(record.order is not None for record in own)
+        self._history: Mapping[str, StepRecord] = NO_HISTORY
+        self._unread: set[str] = set()
+        self._recorded = 0
+        if claimed.history:
+            self._history = {record.key: record for record in claimed.history}
+            # What was copied from the run that this one tries again is there to be used, and need not be.
+            own = [record for record in claimed.history if not record.is_copied]
+            self._unread.update(record.key for record in own)
+            self._recorded = sum(record.order is not None for record in own)
         self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
         self._failed: list[tuple[Body, Failure]] = []
         self.waits = Waits(self)
@@ -73,19 +77,16 @@ class Execution:
         self._mismatch: ReplayMismatch | None = None
         self._is_nudged = self._is_parking = False
         self._root: asyncio.Task[Any] | None = None
-        self._standby = Standby(host, claimed, leave=self._leave_if_nothing_came)
-        self._patience = Patience(host, claimed, nudge=self.nudge)
-        self.bodies = Bodies(
-            host,
-            claimed.run_id,
-            seed=claimed.seed,
-            on_value=self._on_value,
-            on_failure=self._on_failure,
-            on_interrupt=self._on_interrupt,
-            nudge=self.nudge,
-        )
+        self._standby: Standby | None = None  # made when they are needed, which is seldom
+        self._patience: Patience | None = None
+        self.bodies = Bodies(self)
         self.reports = Reports(self)
         self.ending = Ending(self)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a record of the log is about."""
+        return {"run": self.claimed.run_id, "workflow": self.claimed.name}
 
     @property
     def is_leaving(self) -> bool:
@@ -103,8 +104,8 @@ class Execution:
         context.run(RUN.set, self.claimed.run_id)
         if self.host.watch is not None:
             self.bodies.watch = self.host.watch.run_begins(self.claimed, context=context)
-        self._root = asyncio.get_running_loop().create_task(coroutine, context=context)
-        self.ending.watch_claim()
+        self._root = self.tree.create_root(coroutine, context)
+        self.host.watch_claim(self.tenure.until)
         if self.claimed.expires_in is not None:
             left = self.claimed.expires_in - (self.host.clock.monotonic() - self._claimed_at)
             self._expiry = self.host.clock.call_later(max(0, left), self._expire)
@@ -124,9 +125,13 @@ class Execution:
         return Call(key, kind, input_hash, record)
 
     async def ask(self, call: Call) -> Any:
-        call.future = self._open_future()
-        self._enqueue(call)
-        return await call.future
+        future = call.future = self._open_future()
+        if call.record is None and call.kind is StepKind.STEP:
+            self.entering.calls.append(call)
+            self.nudge()
+        else:
+            self._enqueue(call)
+        return await future
 
     async def ask_all(self, calls: list[Call], group: Group) -> list[Any]:
         if not calls:
@@ -164,7 +169,7 @@ class Execution:
         """Look at the run in the next turn of the loop."""
         if not self._is_nudged and not self.is_over:
             self._is_nudged = True
-            asyncio.get_running_loop().call_soon(self._nudged, context=self.host.context)
+            self.host.turns.ask(self._nudged)
 
     def _nudged(self) -> None:
         self._is_nudged = False
@@ -186,11 +191,16 @@ class Execution:
         foreign = self.tree.foreign_waits()
         if foreign is None:
             self.nudge()
-        elif not foreign or self._patience.is_out(foreign):
+        elif not foreign or self._is_out_of_patience(foreign):
             self._proceed(is_still=not foreign)
 
+    def _is_out_of_patience(self, foreign: list[asyncio.Future[Any]]) -> bool:
+        if self._patience is None:
+            self._patience = Patience(self.host, self.claimed, nudge=self.nudge)
+        return self._patience.is_out(foreign)
+
     def _proceed(self, *, is_still: bool) -> None:
-        if self._deliver():
+        if self._results and self._deliver():
             self.nudge()
             return
         if is_still and self._unread and not self._results and not self.tree.has_shared_waits:
@@ -200,7 +210,7 @@ class Execution:
             return
         self.waits.sort_out()
         # First what has come from outside, then what is ours to do: an event wins over a sleep that is over.
-        if not self.is_leaving and not self.waits.is_undecided:
+        if self.entering.calls and not self.is_leaving and not self.waits.is_undecided:
             self.entering.enter_all()
         is_idle = is_still and not self.is_busy
         has_news = bool(self._failed or self.waits.new) or (self.waits.is_undecided and self.can_decide)
@@ -210,15 +220,20 @@ class Execution:
             return
         elif self.entering and not self.is_leaving:
             # No thread is free; the run is nudged when one is.
-            self._standby.begin("a free thread for a sync step", half_of_claim=self.tenure.left() // 2)
+            self._stand_by("a free thread for a sync step")
         elif has_news or (self.waits and not self.entering):
             self._suspend(park=True)
         elif self.is_leaving:  # whatever is left to do is done by another worker, or when it is resumed
             self.ending.end(self.reports.release())
         elif self.tree.has_shared_waits:
-            self._standby.begin("an asyncio lock, event or queue", half_of_claim=self.tenure.left() // 2)
+            self._stand_by("an asyncio lock, event or queue")
         else:
-            self.ending.end(self.reports.deadlock())
+            self.ending.finish(self.reports.deadlock())
+
+    def _stand_by(self, awaited: str) -> None:
+        if self._standby is None:
+            self._standby = Standby(self.host, self.claimed, leave=self._leave_if_nothing_came)
+        self._standby.begin(awaited, half_of_claim=self.tenure.left() // 2)
 
     def _leave_if_nothing_came(self) -> None:
         has_come = self.is_busy or self._results or self._failed or self.waits.new or self.waits.is_undecided
@@ -237,17 +252,24 @@ class Execution:
 
     @property
     def is_busy(self) -> bool:
-        return bool(len(self.bodies) or self.entering.preparing or self.reports.writing)
+        return bool(self.bodies.working or self.entering.preparing or self.reports.writing)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Is there code of the run that has not ended, be it a body, or a branch that the workflow left behind?"""
+        return bool(self.bodies.working) or self.tree.has_living()
 
     def _deliver(self) -> bool:
         """Give the code the next result, unless one that was written before it is still on its way."""
-        if not self._results or (self.reports.writing and min(self.reports.writing) < self._results[0][0]):
+        if self.reports.writing and min(self.reports.writing) < self._results[0][0]:
             return False
-        self._standby.stop()
+        if self._standby is not None:
+            self._standby.stop()
         _, call, value_of, at = heapq.heappop(self._results)
         if call.record is not None and call.record.order is not None and not call.record.is_copied:
             self._recorded -= 1
-        self.now = max(self.now, at)
+        if at > self.now:
+            self.now = at
         try:
             value, error = value_of()
         except InvalidInput as refused:
@@ -275,37 +297,41 @@ class Execution:
         else:
             future.set_exception(error)
 
-    def enter(self, call: Call) -> None:
-        self._standby.stop()
-        body = self.bodies.enter(call, stops_in=self.tenure.left())
+    def enter(self, call: Call, *, now: int) -> None:
+        if self._standby is not None:
+            self._standby.stop()
+        body = self.bodies.enter(call, now=now)
         if not self.claimed.recoveries:
             self.host.observe(self.reports.observed, body)
 
     # --- what became of it --------------------------------------------------------------------------------------------
 
-    def _on_value(self, body: Body, stored: bytes, decoded: Any) -> None:
+    def on_value(self, body: Body, stored: bytes, decoded: Any) -> None:
+        now = self.host.clock.monotonic()
         if body.watch is not None:
-            body.left(StepEnd.COMPLETED, now=self.host.clock.monotonic())
-        self._left_body(body)
-        self.reports.complete(body, stored, decoded)
+            body.left(StepEnd.COMPLETED, now=now)
+        if body.call.group is not None:
+            self._left_group(body.call.group)
+        self.reports.complete(body.call, stored, decoded, entered_at=body.entered_at, now=now)
 
-    def _on_failure(self, body: Body, failure: Failure) -> None:
+    def on_failure(self, body: Body, failure: Failure) -> None:
         how = StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED
         body.left(how, now=self.host.clock.monotonic(), error=failure.type)
-        self._left_body(body)
+        if body.call.group is not None:
+            self._left_group(body.call.group)
         failures.tell_step(self.claimed, body, failure)
         self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
 
-    def _on_interrupt(self, body: Body) -> None:
+    def on_interrupt(self, body: Body) -> None:
         body.left(StepEnd.STOPPED, now=self.host.clock.monotonic())
-        self._left_body(body)
+        if body.call.group is not None:
+            self._left_group(body.call.group)
         self.entering.add(body.call)
 
-    def _left_body(self, body: Body) -> None:
-        if body.call.group is not None:
-            body.call.group.running -= 1
-            self.nudge()
+    def _left_group(self, group: Group) -> None:
+        group.running -= 1
+        self.nudge()
 
     def result(self, order: int, call: Call, value_of: ValueOf, at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
@@ -321,7 +347,7 @@ class Execution:
 
     def _expire(self) -> None:
         """The time-out of the whole run has passed, whatever is at work."""
-        self.ending.end(self.reports.fail(expired()))
+        self.ending.finish(self.reports.failed(expired()))
 
     def _suspend(self, *, park: bool) -> None:
         if self.reports.is_suspending:
@@ -353,9 +379,9 @@ class Execution:
         else:
             error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
             if error is None:
-                self.ending.end(self.reports.succeed(root.result(), self.definition))
+                self.ending.finish(self.reports.succeeded(root.result(), self.definition))
             else:
-                self.ending.end(self.reports.fail(failures.of_workflow(error, codec=self.codec)))
+                self.ending.finish(self.reports.failed(failures.of_workflow(error, codec=self.codec)))
 
     def _torn_down(self, root: asyncio.Task[Any]) -> None:
         """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
@@ -370,6 +396,16 @@ class Execution:
         self.waits.stop()
         if self._expiry is not None:
             self._expiry.cancel()
-        self._standby.stop()
-        self._patience.stop()
+        if self._standby is not None:
+            self._standby.stop()
+        if self._patience is not None:
+            self._patience.stop()
         self.bodies.stop_all()
+
+    def dissolve(self) -> None:
+        """Let go of the parts, which refer to this and to each other, once nothing is at work or on its way any more.
+
+        Else every run would wait for the garbage collector, which would have more to do than the worker.
+        """
+        self.tree.forget_all()
+        del self.tree, self.waits, self.entering, self.bodies, self.reports, self.ending, self._root

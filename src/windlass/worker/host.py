@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from windlass.api.service import Control, Work
 from windlass.codec import Codec
@@ -16,6 +16,10 @@ from windlass.telemetry.observer import Observer, WorkerWatch
 from windlass.worker.calls import Body
 from windlass.worker.failures import Classify
 from windlass.worker.threads import Threads
+from windlass.worker.turns import Turns
+
+if TYPE_CHECKING:
+    from windlass.worker.execute import Execution
 
 
 class Doors(NamedTuple):
@@ -47,8 +51,11 @@ class Host:
     classify: Classify | None
     context: contextvars.Context  # empty of any run: what the worker itself does is no part of one
     observe: Callable[[Callable[[Body], None], Body], None]  # call back if the body is still at work in a moment
+    left: Callable[[Execution], None]  # nothing of this run is at work here any more
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
     is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
     threads: Threads
+    turns: Turns
+    watch_claim: Callable[[int], None]  # look at claims when this moment of the clock that never goes back has come
     is_draining: bool = False
     watch: WorkerWatch | None = None  # from its start on, if anyone is told

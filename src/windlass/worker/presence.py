@@ -119,7 +119,9 @@ class Presence:
         command = LookAtClaims(namespace=self.host.namespace, claims=claims)
         for state in await self.host.work.look_at_claims(command):
             execution = asked[state.run_id]
-            if state.is_lost and not execution.is_over:
+            if execution.is_over:
+                continue
+            if state.is_lost:
                 execution.ending.drop(ClaimLost(state.run_id, token=execution.claimed.token))
                 continue
             execution.hold(is_held=state.is_held)

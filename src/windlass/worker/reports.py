@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-from collections.abc import Awaitable, Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windlass.answers import answer_of
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import ClaimLost, InvalidInput, ReplayMismatch, Unavailable
 from windlass.model.commands import (
@@ -38,15 +39,9 @@ if TYPE_CHECKING:
 
 NULL = b"null"
 NO_DELAY = Duration(0)
+DEPARTURES = {RunStatus.COMPLETED: Departure.COMPLETED, RunStatus.FAILED: Departure.FAILED}
 SEND_AGAIN_AFTER = SECOND  # on top of the engine's own patience
 LATER = Duration(5 * SECOND)  # what is in the way may be gone by then, and is not asked for in a loop
-
-
-class _Result(NamedTuple):
-    command: CompleteStep
-    call: Call
-    decoded: Any
-    asked_at: int  # when it was first sent
 
 
 class Reports:
@@ -60,76 +55,104 @@ class Reports:
             "token": execution.claimed.token,
         }
         self.writing: set[int] = set()  # orders of results on their way to the store
-        self.unanswered: set[asyncio.Future[Any]] = set()
-        self._kept: dict[int, tuple[_Result, Timer]] = {}  # results that the store could not take, by their order
+        self.unanswered = 0  # writes on their way that no task of ours awaits
+        self._all_answered: asyncio.Future[None] | None = None  # for whoever waits until there are none
+        self._kept: dict[int, tuple[CompleteStep, Call, Any, int, Timer]] = {}  # what the store could not take
         self.is_suspending = False
         recorded = (record.order for record in execution.claimed.history if record.order is not None)
         self._order = 1 + max(recorded, default=-1)
 
-    def complete(self, body: Body, stored: bytes, decoded: Any) -> None:
-        ran_for = Duration(self._host.clock.monotonic() - body.entered_at)
-        self._complete(body.call, stored, decoded, ran_for)
+    def complete(self, call: Call, stored: bytes, decoded: Any, *, entered_at: int, now: int) -> None:
+        order = self._order
+        self._order = order + 1
+        self.writing.add(order)
+        claimed = self._execution.claimed
+        command = CompleteStep(
+            namespace=self._host.namespace,
+            run_id=claimed.run_id,
+            token=claimed.token,
+            key=call.key,
+            kind=call.kind,
+            attempt=call.attempt,
+            order=order,
+            failures=call.failures,
+            input_hash=call.input_hash,
+            output=stored,
+            ran_for=Duration(now - entered_at),
+            renew_for=self._execution.tenure.renewal(now=now),
+        )
+        # Measured once: sent again it may only repeat what the first one has renewed.
+        self._send(command, call, decoded, now)
 
     def wake(self, call: Call) -> None:
         """A sleep is over. That too is written before the code hears of it, so the order is known at every replay."""
-        self._complete(call, NULL, None, Duration(0))
+        now = self._host.clock.monotonic()
+        self.complete(call, NULL, None, entered_at=now, now=now)
 
-    def _complete(self, call: Call, stored: bytes, decoded: Any, ran_for: Duration) -> None:
-        order = self._next_order()
-        self.writing.add(order)
-        command = CompleteStep(
-            **self._attempt(call),
-            order=order,
-            output=stored,
-            ran_for=ran_for,
-            renew_for=self._execution.tenure.renewal(),
-        )
-        # Measured once: sent again it may only repeat what the first one has renewed.
-        self._send(_Result(command, call, decoded, self._host.clock.monotonic()))
+    def _send(self, command: CompleteStep, call: Call, decoded: Any, asked_at: int) -> None:
+        self.unanswered += 1
+        heard = functools.partial(self._completed, command, call, decoded, asked_at)
+        answer_of(self._host.work.complete_step(command)).then(heard)
 
-    def _send(self, result: _Result) -> None:
-        self._when_done(self._host.work.complete_step(result.command), functools.partial(self._completed, result))
-
-    def _completed(self, result: _Result, written: Any) -> None:
-        order, execution = result.command.order, self._execution
-        is_unanswered = not written.cancelled() and isinstance(written.exception(), Unavailable)
-        if is_unanswered and not self._host.is_draining:
-            # The store is away, and a result is worth more than a slot: while the claim lasts nobody else has the run.
-            self._kept[order] = (result, self._host.clock.call_later(SEND_AGAIN_AFTER, self._send_again, order))
+    def _completed(self, command: CompleteStep, call: Call, decoded: Any, asked_at: int, outcome: Any) -> None:
+        order, execution = command.order, self._execution
+        self._answered()
+        if isinstance(outcome, Exception):
+            if isinstance(outcome, Unavailable) and not self._host.is_draining:
+                # The store is away, and a result is worth more than a slot: while the claim lasts nobody else has the
+                # run.
+                timer = self._host.clock.call_later(SEND_AGAIN_AFTER, self._send_again, order)
+                self._kept[order] = (command, call, decoded, asked_at, timer)
+                return
+            self.writing.discard(order)
+            if not execution.is_over:
+                execution.ending.drop(outcome)
             return
         self.writing.discard(order)
-        if execution.is_over or self._lost(written):
+        if execution.is_over:
             return
-        if result.command.renew_for is not None:
-            execution.tenure.renewed(asked_at=result.asked_at, visibility_for=result.command.renew_for)
-        execution.result(order, result.call, lambda: (result.decoded, None), written.result())
+        if command.renew_for is not None:
+            execution.tenure.renewed(asked_at=asked_at, visibility_for=command.renew_for)
+        execution.result(order, call, lambda: (decoded, None), outcome)
 
     def _send_again(self, order: int) -> None:
         if not self._execution.is_over:  # else whoever gives the run back sends it, if the claim still holds
-            self._send(self._kept.pop(order)[0])
+            self._send(*self._kept.pop(order)[:-1])
 
     def send_kept(self) -> None:
         """Results that wait to be sent again go out before the run is given back, else they are worked for twice."""
         while self._kept:
-            _, (result, timer) = self._kept.popitem()
+            _, (*result, timer) = self._kept.popitem()
             timer.cancel()
-            self._send(result)
+            self._send(*result)
+
+    def _answered(self) -> None:
+        self.unanswered -= 1
+        if not self.unanswered and self._all_answered is not None:
+            self._all_answered.set_result(None)
+            self._all_answered = None
+
+    async def until_answered(self) -> None:
+        """Wait for the writes that are on their way."""
+        while self.unanswered:
+            if self._all_answered is None:
+                self._all_answered = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._all_answered])
 
     def observed(self, body: Body) -> None:
         """The body is still at work after a moment: note that it began. Nobody waits for this."""
         if not self._execution.is_over:
-            self._when_done(self._host.work.begin_step(self._beginning(body.call)), self._noted(body))
+            self.unanswered += 1
+            heard = functools.partial(self._noted, body)
+            answer_of(self._host.work.begin_step(self._beginning(body.call))).then(heard)
 
-    def _noted(self, body: Body) -> Any:
-        def noted(written: Any) -> None:
-            error = None if written.cancelled() else written.exception()
-            is_at_work = body.work is None or not body.work.done()
-            # An observation that could not be written is none. Only a lost claim stops the body; and overtaken by its
-            # own completion even that means nothing.
-            if is_at_work and isinstance(error, ClaimLost):
-                self._lost(written)
-
-        return noted
+    def _noted(self, body: Body, outcome: Any) -> None:
+        self._answered()
+        is_at_work = body.work is None or not body.work.done()
+        # An observation that could not be written is none. Only a lost claim stops the body; and overtaken by its own
+        # completion even that means nothing.
+        if is_at_work and isinstance(outcome, ClaimLost):
+            self._execution.ending.drop(outcome)
 
     async def begin(self, call: Call) -> None:
         await self._host.work.begin_step(self._beginning(call))
@@ -260,38 +283,47 @@ class Reports:
             child=call.child,
         )
 
-    async def succeed(self, value: Any, definition: WorkflowDefinition) -> None:
+    def succeeded(self, value: Any, definition: WorkflowDefinition) -> FinishRun:
         try:
-            output, _ = self._host.codec.round_trip(value, definition.return_type, what=f"Workflow {definition.name!r}")
-        except InvalidInput as refused:
-            await self.fail(Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused)))
-            return
-        await self._finish(RunStatus.COMPLETED, output=output)
-
-    async def fail(self, failure: Failure) -> None:
-        await self._finish(RunStatus.FAILED, failure=failure)
-
-    async def deadlock(self) -> None:
-        message = "Every task of the workflow waits for another one, and none of them for a step, a sleep or an event."
-        await self.fail(Failure(kind=FailureKind.LOGIC, type="Deadlock", message=message))
-
-    async def _finish(self, status: RunStatus, *, output: bytes | None = None, failure: Failure | None = None) -> None:
-        result = msgspec.json.encode(failure) if output is None else output
-        await self._host.work.finish_run(
-            FinishRun(
-                **self._held,
-                status=status,
-                output=output,
-                failure=failure,
-                result_hash=hashlib.blake2b(result, digest_size=16).digest(),
-                parent=self._execution.claimed.parent,
-                schedule=self._execution.claimed.schedule,
+            output, _ = self._host.codec.round_trip(
+                value, definition.return_type, what="Workflow", name=definition.name
             )
+        except InvalidInput as refused:
+            return self.failed(Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused)))
+        return self._end(RunStatus.COMPLETED, output, None, output)
+
+    def failed(self, failure: Failure) -> FinishRun:
+        return self._end(RunStatus.FAILED, None, failure, msgspec.json.encode(failure))
+
+    def deadlock(self) -> FinishRun:
+        message = "Every task of the workflow waits for another one, and none of them for a step, a sleep or an event."
+        return self.failed(Failure(kind=FailureKind.LOGIC, type="Deadlock", message=message))
+
+    def _end(self, status: RunStatus, output: bytes | None, failure: Failure | None, hashed: bytes) -> FinishRun:
+        claimed = self._execution.claimed
+        return FinishRun(
+            namespace=self._host.namespace,
+            run_id=claimed.run_id,
+            token=claimed.token,
+            status=status,
+            output=output,
+            failure=failure,
+            result_hash=hashlib.blake2b(hashed, digest_size=16).digest(),
+            parent=claimed.parent,
+            schedule=claimed.schedule,
         )
-        self._execution.outcome, self._execution.ending.departure = status, Departure(status)
-        self._execution.ending.error = "" if failure is None else failure.type
+
+    async def finish(self, command: FinishRun) -> None:
+        await self._host.work.finish_run(command)
+        self.finished(command)
+
+    def finished(self, command: FinishRun) -> None:
+        """The last word is on record."""
+        execution, failure = self._execution, command.failure
+        execution.outcome, execution.ending.departure = command.status, DEPARTURES[command.status]
         if failure is not None:
-            failures.tell_run(self._execution.claimed, failure)
+            execution.ending.error = failure.type
+            failures.tell_run(execution.claimed, failure)
 
     async def hold(self, error: ReplayMismatch) -> None:
         reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
@@ -305,17 +337,3 @@ class Reports:
     def _next_order(self) -> int:
         self._order += 1
         return self._order - 1
-
-    def _when_done(self, written: Awaitable[Any], callback: Any) -> None:
-        future = asyncio.ensure_future(written)
-        self.unanswered.add(future)
-        future.add_done_callback(self.unanswered.discard, context=self._host.context)
-        future.add_done_callback(callback, context=self._host.context)
-
-    def _lost(self, written: asyncio.Future[Any]) -> bool:
-        """Was the write refused? Then the run is dropped: nothing is written under this token any more."""
-        error = None if written.cancelled() else written.exception()
-        if error is None and not written.cancelled():
-            return False
-        self._execution.ending.drop(error)
-        return True

@@ -20,7 +20,7 @@ import asyncio.taskgroups
 import asyncio.tasks
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from enum import Enum
 from types import CoroutineType
 from typing import Any
@@ -47,8 +47,15 @@ class TaskTree:
         self.has_shared_waits = False  # as of the last look: some task awaits a lock or a queue, perhaps another run's
         self._paths: dict[asyncio.Task[Any], str] = {}
         self._children: dict[asyncio.Task[Any] | None, int] = {}
-        self._gathers: WeakSet[asyncio.Future[Any]] = WeakSet()  # known to wait for nothing foreign
+        self._gathers: WeakSet[asyncio.Future[Any]] | None = None  # known to wait for nothing foreign
         self._on_done = on_done
+
+    def create_root(self, coroutine: Coroutine[Any, Any, Any], context: Context) -> asyncio.Task[Any]:
+        """The task of the workflow itself, whose path is empty. In a context that leads back to this tree."""
+        task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=context)
+        self._paths[task], self._children[None] = "", 1
+        task.add_done_callback(self._forget)
+        return task
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
         if task in self._paths:  # told twice: someone has wrapped our factory, and another worker has wrapped theirs
@@ -58,8 +65,7 @@ class TaskTree:
             parent = None
         place = self._children[parent] = self._children.get(parent, 0) + 1
         above = self._paths[parent] + "." if parent is not None and self._paths[parent] else ""
-        # The first task of a run is the workflow itself, and its path is empty.
-        self._paths[task] = above + str(place) if parent is not None or self._paths else ""
+        self._paths[task] = above + str(place)
         task.add_done_callback(self._forget)
 
     def path(self) -> str:
@@ -71,6 +77,12 @@ class TaskTree:
 
     def living(self) -> list[asyncio.Task[Any]]:
         return [task for task in self._paths if not task.done()]
+
+    def forget_all(self) -> None:
+        self._paths.clear()
+
+    def has_living(self) -> bool:
+        return len(self._paths) > 1 or any(not task.done() for task in self._paths)
 
     def foreign_waits(self) -> list[asyncio.Future[Any]] | None:
         """None while a task is about to run; else the futures outside the run that some of its tasks await."""
@@ -96,6 +108,8 @@ class TaskTree:
             return True
         children = getattr(waiter, "_children", None)  # of gather
         if children is not None:
+            if self._gathers is None:
+                self._gathers = WeakSet()
             if waiter not in self._gathers and all(child.done() or self._is_ours(child) for child in children):
                 self._gathers.add(waiter)  # what it gathers never changes, and there may be thousands of them
             return waiter in self._gathers

@@ -15,25 +15,25 @@ class Tenure:
     def __init__(self, claimed: ClaimedRun, clock: Clock) -> None:
         self._clock = clock
         self.visibility_for = claimed.visibility_for
-        self._until = claimed.asked_at + claimed.visibility_for - _margin(claimed.visibility_for)
+        self.until = claimed.asked_at + claimed.visibility_for - _margin(claimed.visibility_for)
 
     def left(self) -> int:
-        return self._until - self._clock.monotonic()
+        return self.until - self._clock.monotonic()
 
     def renewed(self, *, asked_at: int, visibility_for: Duration) -> None:
         """The store said yes to a renewal asked for at that moment."""
-        self._until = max(self._until, asked_at + visibility_for - _margin(visibility_for))
+        self.until = max(self.until, asked_at + visibility_for - _margin(visibility_for))
 
-    def renewal(self) -> Duration | None:
+    def renewal(self, *, now: int) -> Duration | None:
         """For a completion: renew along the way when less than half is left."""
-        return self.visibility_for if self.left() < self.visibility_for // 2 else None
+        return self.visibility_for if self.until - now < self.visibility_for // 2 else None
 
-    def needed_before(self, visibility_for: Duration | None) -> Duration | None:
+    def needed_before(self, visibility_for: Duration | None, *, now: int) -> Duration | None:
         """For a body: how long a claim to ask for first, or None if what is left will do."""
         if visibility_for is None:
-            return self.visibility_for if self.left() < self.visibility_for // 2 else None
+            return self.renewal(now=now)
         # What is left right after a renewal is a little less than was asked for.
-        return visibility_for if self.left() < visibility_for * 4 // 5 else None
+        return visibility_for if self.until - now < visibility_for * 4 // 5 else None
 
 
 def _margin(visibility_for: Duration) -> int:

@@ -110,6 +110,8 @@ class Waits:
 
     def sort_out(self) -> None:
         """Let go of what the code has given up since the last look."""
+        if not (self.new or self.timed or self.open or self.is_undecided):
+            return
         self.new = [call for call in self.new if not call.is_given_up]
         for call in [*self.timed, *self.open.values()]:
             if call.is_given_up:

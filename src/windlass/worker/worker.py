@@ -23,6 +23,7 @@ from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
 from windlass.worker import mismatch
 from windlass.worker.calls import Body
+from windlass.worker.claims import Claims
 from windlass.worker.context import RunContext
 from windlass.worker.drain import Drain
 from windlass.worker.execute import Execution
@@ -32,6 +33,7 @@ from windlass.worker.presence import Presence
 from windlass.worker.reports import LATER, NO_DELAY
 from windlass.worker.tasks import track_tasks
 from windlass.worker.threads import Threads
+from windlass.worker.turns import Turns
 from windlass.worker.watch import LoopWatch
 
 LOGGER = logging.getLogger("windlass.worker")
@@ -69,7 +71,10 @@ class Worker:
         self._observed: deque[tuple[int, Callable[[Body], None], Body]] = deque()
         self._is_observing = False
         self._slot_freed = asyncio.Event()
+        self._claims = Claims(clock, self._executions)
+        context = contextvars.Context()
         self._pace = SystemClock()  # a matter of throughput, so of real time, also under a test's clock
+        self._all_left: asyncio.Future[None] | None = None  # for whoever waits until no run is left
         self._errands: set[asyncio.Task[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._restore: Callable[[], None] | None = None
@@ -83,11 +88,14 @@ class Worker:
             codec=codec,
             clock=clock,
             classify=classify,
-            context=contextvars.Context(),
+            context=context,
             observe=self._observe,
             interrupt=self._interrupted,
             is_ending=self._is_ending,
             threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
+            turns=Turns(context),
+            watch_claim=self._claims.watch,
+            left=self._left,
         )
 
         self._presence = Presence(
@@ -156,6 +164,7 @@ class Worker:
         for execution in tuple(self._executions):
             execution.ending.stop()
         await self._wait_for_executions(wait_for)
+        self._claims.stop()
         if self._errands:
             await asyncio.wait(self._errands)
         await _cancel(self._tasks[1:])
@@ -166,15 +175,15 @@ class Worker:
         await self._presence.leave()
 
     async def _wait_for_executions(self, wait_for: Duration) -> None:
-        if not self._executions:
-            return
-        over = asyncio.ensure_future(asyncio.wait([execution.ending.done for execution in self._executions]))
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         timer = self._host.clock.call_later(wait_for, over.cancel)
         try:
-            await asyncio.wait([over])
+            while self._executions and not over.done():
+                self._all_left = over
+                await asyncio.wait([over])
         finally:
             timer.cancel()
-            over.cancel()
+            self._all_left = None
 
     def _served(self) -> tuple[Served, ...]:
         return self._host.registry.served(self._queues)
@@ -295,8 +304,8 @@ class Worker:
             self._spawn(self._give_back(run))
             return
         self._executions.add(execution)
-        self._watch_loop()
-        execution.ending.done.add_done_callback(lambda _: self._ended(execution), context=self._host.context)
+        if len(self._executions) == 1:
+            self._watch_loop()
         try:
             coroutine = definition.function(RunContext(execution), *arguments)
         except Exception as error:  # a decorator that takes other arguments than it shows: the workflow's own failure
@@ -313,9 +322,12 @@ class Worker:
         converted: tuple[Any, ...] = codec.decode(run.input, tuple[types[: len(given)]])  # type: ignore[misc]
         return converted
 
-    def _ended(self, execution: Execution) -> None:
+    def _left(self, execution: Execution) -> None:
         self._executions.discard(execution)
-        self._watch_loop()
+        if not self._executions:
+            self._watch_loop()
+            if self._all_left is not None and not self._all_left.done():
+                self._all_left.set_result(None)
         self._presence.count(execution.outcome)
         self._slot_freed.set()
 

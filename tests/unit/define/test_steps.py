@@ -243,7 +243,7 @@ def test_current_step_is_for_steps_only() -> None:
     with pytest.raises(NotAllowed, match="no step is running here"):
         current_step()
 
-    info = StepInfo(key="fetch#2", name="fetch", attempt=1, run_id="run_x", idempotency_key="k", deadline=None)
+    info = StepInfo(key="fetch#2", name="fetch", attempt=1, run_id="run_x", idempotency_key="k")
     token = STEP.set(info)
     assert current_step() is info
     STEP.reset(token)

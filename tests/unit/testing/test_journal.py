@@ -15,7 +15,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.journal import Event, Journal, read_journal
 from windlass.testing.journalled_work import JournalledWork
 
-INFO = StepInfo(key="pack#2", name="pack", attempt=3, run_id="run_1", idempotency_key="run_1/pack#2", deadline=None)
+INFO = StepInfo(key="pack#2", name="pack", attempt=3, run_id="run_1", idempotency_key="run_1/pack#2")
 
 
 def test_a_body_leaves_a_line_at_its_entry_and_one_at_its_end(tmp_path: Path, clock: FakeClock) -> None:

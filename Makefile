@@ -20,7 +20,7 @@ help:
 	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'
 	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
 	@echo 'make check   lint, format, types, imports'
-	@echo 'make bench   measure throughput on this machine'
+	@echo 'make bench   measure this machine, beside peers and targets (BENCH="--quick" is a short look)'
 	@echo 'make spec    which demands of the specification are tested'
 	@echo 'make clean   remove everything made here, .venv included'
 
@@ -51,11 +51,12 @@ check: $(STAMP)
 	@echo 'All checks passed.'
 
 bench: $(STAMP)
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python -m bench.run $(BENCH)
 
 spec: $(STAMP)
 	@$(BIN)/python tests/spec/report.py
 
 clean:
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf bench/.peers_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

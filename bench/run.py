@@ -1,129 +1,91 @@
-"""How fast is it here: `make bench`. Ratios to the bare store in the same run, never bounds in a test.
+"""How fast is it here? `make bench` measures everything that has a target, and prints one table.
 
-One worker process, bodies that do nothing, full durability: SQLite's store always sets `synchronous = full` (a test
-holds it to that), and PostgreSQL's settings are read back; the bench refuses to report anything else.
+One worker process, bodies that do nothing, full durability: every program reads back what its database says about
+`synchronous` or `fsync` and `synchronous_commit`, and reports nothing if that is not enough. Nothing here is a bound in
+a test: a figure belongs to a machine and a day.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
-import statistics
-import tempfile
-import time
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
-import apsw
-import asyncpg
+from bench import results, table
+from bench.compare import measure_alone, measure_drain, measure_raw, measure_steps
+from bench.course import QUICK, Course, Sizes
+from bench.databases import Databases
+from bench.flat import measure_flat
+from bench.idle import measure_idle
+from bench.machine import describe
 
-import windlass
-from windlass.testing.postgres import PostgresServer
-
-RUNS, STEPS, ROUNDS = 1_000, 10, 3
-
-
-async def noop(number: int) -> int:
-    return number
-
-
-def make_app(url: str) -> tuple[windlass.App, Callable[..., Awaitable[int]], Callable[..., Awaitable[int]]]:
-    app = windlass.App(url)
-
-    @app.workflow
-    async def ten_steps(ctx: windlass.Context, number: int) -> int:
-        for step in range(STEPS):
-            await ctx.step(noop, step)
-        return number
-
-    @app.workflow
-    async def nothing(ctx: windlass.Context, number: int) -> int:
-        return number
-
-    return app, ten_steps, nothing
+PARTS: dict[str, Callable[[Course], None]] = {
+    "raw": measure_raw,
+    "steps": measure_steps,
+    "drain": measure_drain,
+    "alone": measure_alone,
+    "flat": measure_flat,
+    "idle": measure_idle,
+}
+FEWEST_FLAT = 5  # pairs of drains
 
 
-async def measure(url: str) -> dict[str, float]:
-    """One round: starts/s, steps/s, drained runs/s, and the latency of one run of ten steps."""
-    app, ten_steps, nothing = make_app(url)
-    figures = {}
-    async with app:
-        began = time.perf_counter()
-        handles = await asyncio.gather(*[app.start(ten_steps, number) for number in range(RUNS)])
-        figures["starts/s"] = RUNS / (time.perf_counter() - began)
-        idle = await asyncio.gather(*[app.start(nothing, number) for number in range(RUNS)])
-        async with app.worker(queues=("default",), slots=RUNS):
-            began = time.perf_counter()
-            await asyncio.gather(*[handle.result() for handle in (*handles, *idle)])
-            figures["steps/s"] = RUNS * STEPS / (time.perf_counter() - began)
-            latencies = []
-            for number in range(20):
-                began = time.perf_counter()
-                handle = await app.start(ten_steps, number)
-                await handle.result()
-                latencies.append(time.perf_counter() - began)
-            figures["ten steps in a row, ms (p50)"] = statistics.median(latencies) * 1_000
-        idle = await asyncio.gather(*[app.start(nothing, number) for number in range(RUNS)])
-        async with app.worker(slots=RUNS):
-            began = time.perf_counter()
-            await asyncio.gather(*[handle.result() for handle in idle])
-            figures["drained runs/s"] = RUNS / (time.perf_counter() - began)
-    return figures
+def main(arguments: Sequence[str]) -> None:
+    asked = parse(arguments)
+    command = shlex.join(["python", "-m", "bench.run", *arguments])
+    busy = f"{os.getloadavg()[0]:.2f} when it began"
+    with Databases() as databases:
+        course = Course(databases, asked_sizes(asked), command=command, has_peers=not asked.skip_peers)
+        for part in asked.only or PARTS:
+            PARTS[part](course)
+        course.results.about = describe(postgres=databases.postgres_version)
+        course.results.about |= {"load": busy, "measured": measured(asked, course.sizes), "command": f"`{command}`"}
+    kept = course.results
+    if asked.write:
+        kept = results.load()
+        kept.merge(course.results)
+        results.save(kept)
+        table.write(kept)
+    print(f"\n{table.page(kept)}\n")
+    for line in table.missed(kept):
+        print(f"MISSED  {line}")
 
 
-def bare_sqlite(path: Path) -> float:
-    """Commits per second of a bare connection with the same settings."""
-    connection = apsw.Connection(str(path))
-    connection.execute("pragma journal_mode = wal; pragma synchronous = full; create table t (x)").fetchall()
-    began, number = time.perf_counter(), 200
-    for value in range(number):
-        connection.execute("insert into t values (?)", (value,))
-    rate = number / (time.perf_counter() - began)
-    connection.close()
-    return rate
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.run", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a short look: small sizes, one pair")
+    parser.add_argument("--only", action="append", choices=PARTS, help="this part; may be repeated")
+    parser.add_argument("--rounds", type=int, help=f"how often each is measured [{Sizes().rounds}]")
+    parser.add_argument("--skip-peers", action="store_true", help="Windlass and the bare databases only")
+    parser.add_argument("--write", action="store_true", help="into bench/README.md; what is not measured stays")
+    asked = parser.parse_args(arguments)
+    if asked.quick and asked.write:
+        parser.error("--quick measures other sizes than the table has: leave out --write")
+    if asked.rounds is not None and asked.rounds < 1:
+        parser.error("--rounds takes a positive number")
+    return asked
 
 
-async def bare_postgres(url: str) -> float:
-    connection = await asyncpg.connect(url)
-    if await connection.fetchval("show synchronous_commit") != "on" or await connection.fetchval("show fsync") != "on":
-        raise SystemExit("This PostgreSQL does not commit durably: nothing to report.")
-    await connection.execute("create table t (x int)")
-    began, number = time.perf_counter(), 200
-    for value in range(number):
-        await connection.execute("insert into t values ($1)", value)
-    rate = number / (time.perf_counter() - began)
-    await connection.close()
-    return rate
+def measured(asked: argparse.Namespace, sizes: Sizes) -> str:
+    """When, and how large: what the rows of the table do not say."""
+    size = "sizes far below those in the table; " if asked.quick else ""
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {size}{sizes.rounds} rounds; of DBOS {sizes.dbos_runs:,} runs of ten"
+        f" steps and {sizes.dbos_waiting:,} without, of Procrastinate {sizes.procrastinate_waiting:,} jobs: their rates"
+        " do not depend on it"
+    )
 
 
-def report(name: str, rounds: list[dict[str, float]], commits: list[float]) -> None:
-    print(f"\n{name}   (median of {len(rounds)}, spread in brackets; bare commits {statistics.median(commits):,.0f}/s)")
-    for figure in rounds[0]:
-        values = sorted(item[figure] for item in rounds)
-        line = f"  {figure:32}{statistics.median(values):>12,.1f}   [{values[0]:,.1f} – {values[-1]:,.1f}]"
-        if figure == "steps/s":
-            line += f"   {statistics.median(values) / statistics.median(commits):.1f} steps per bare commit"
-        print(line)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    rounds = parser.parse_args().rounds
-    logging.disable(logging.WARNING)
-    print(f"{RUNS:,} runs of {STEPS} steps, one process, full durability.")
-    with tempfile.TemporaryDirectory() as folder, PostgresServer(durable=True) as server:
-        results: dict[str, list[dict[str, float]]] = {"SQLite": [], "PostgreSQL": []}
-        commits: dict[str, list[float]] = {"SQLite": [], "PostgreSQL": []}
-        for number in range(rounds):  # interleaved, so that a slow minute hits both
-            commits["SQLite"].append(bare_sqlite(Path(folder) / f"bare-{number}.db"))
-            results["SQLite"].append(asyncio.run(measure(str(Path(folder) / f"bench-{number}.db"))))
-            commits["PostgreSQL"].append(asyncio.run(bare_postgres(server.create_database())))
-            results["PostgreSQL"].append(asyncio.run(measure(server.create_database())))
-        for name in results:
-            report(name, results[name], commits[name])
+def asked_sizes(asked: argparse.Namespace) -> Sizes:
+    sizes = QUICK if asked.quick else Sizes()
+    if asked.rounds is None:
+        return sizes
+    flat_rounds = asked.rounds if asked.quick else max(FEWEST_FLAT, asked.rounds)
+    return sizes._replace(rounds=asked.rounds, flat_rounds=flat_rounds)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

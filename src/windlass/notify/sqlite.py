@@ -1,28 +1,44 @@
-"""How a process hears of commits that another process made to the same SQLite file.
+"""How processes that share an SQLite file hear of each other's commits.
 
-SQLite has no NOTIFY. `PRAGMA data_version` changes when, and only when, another connection commits, and reading it
-costs nothing measurable; so while somebody here waits, it is read every 25 ms.
+SQLite has no NOTIFY, but `PRAGMA data_version` changes when, and only when, another connection has committed. Reading
+it every 25 ms would tell everything and keep an idle process busy: to be woken forty times a second costs five times
+as much as all the rest it does. So whoever has something to tell touches the journal after the commit, and it is read
+then:
+
+commit ──► touch ~~~► a process that waits ──► data_version: has changed? ──► whoever waits here looks again
+           nothing was touched for a second ──► data_version all the same: its writer may have died in between
+
+Where the system cannot tell of a touch, it is read every 25 ms while somebody waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 from collections.abc import Awaitable, Callable
 
 from windlass.errors import NotAllowed, WindlassError
-from windlass.model.time import MILLISECOND
+from windlass.model.time import MILLISECOND, SECOND
+from windlass.notify.inotify import Touches, touch, watch_touches
 from windlass.notify.local import EVERYTHING, Topic
 from windlass.runtime import Clock
 
-LOOK_EVERY = 25 * MILLISECOND
+LOOK_EVERY = 25 * MILLISECOND  # at most as often where much happens, and as often where touches cannot be heard of
+LOOK_ANYWAY = SECOND
+FIRST_PAUSE = MILLISECOND  # behind a touch; it grows while there are more of them
 
 
 class FileWatch:
-    """Watches one file while anyone waits. There is nothing to send: the commit itself is the message."""
+    """Watches one file while anyone waits."""
 
-    def __init__(self, data_version: Callable[[], Awaitable[int]], *, clock: Clock) -> None:
+    def __init__(self, data_version: Callable[[], Awaitable[int]], *, clock: Clock, path: str | None = None) -> None:
+        """`path` is that of the database; without one nothing can be touched."""
         self._data_version, self._clock = data_version, clock
+        # Never the database itself: to close it would free the locks that SQLite holds on it.
+        self._journal = None if path is None else f"{os.path.realpath(path)}-wal"
+        self._touches: Touches | None = None
+        self._was_touched, self._pause = False, int(FIRST_PAUSE)
         self._hear: Callable[[Topic], None] = lambda topic: None
         self._task: asyncio.Task[None] | None = None
         self._is_wanted = False
@@ -30,10 +46,14 @@ class FileWatch:
 
     async def open(self, hear: Callable[[Topic], None]) -> None:
         self._hear = hear
-        self._seen = await self._data_version()
+        self._seen = await self._data_version()  # the journal is there from now on, if not from before
+        if self._journal is not None:
+            self._touches = watch_touches(self._journal)
 
     def send(self, topic: Topic) -> None:
-        return None
+        """Whoever hears of the touch does not hear the topic: it looks at everything it waits for."""
+        if self._journal is not None:
+            touch(self._journal)
 
     def waiting(self, *, anyone: bool) -> None:
         self._is_wanted = anyone
@@ -46,6 +66,9 @@ class FileWatch:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+        touches, self._touches = self._touches, None
+        if touches is not None:
+            touches.close()
 
     async def _watch(self) -> None:
         # Compared with what was seen last, be it long ago: who waits has looked before this task gets its first turn.
@@ -59,4 +82,18 @@ class FileWatch:
             if version != self._seen:
                 self._seen = version
                 self._hear(EVERYTHING)
+            await self._until_it_may_have_changed()
+
+    async def _until_it_may_have_changed(self) -> None:
+        touches = self._touches
+        if touches is None:
             await self._clock.sleep(LOOK_EVERY)
+            return
+        if self._was_touched:
+            await self._clock.sleep(self._pause)
+            if touches.take():
+                self._pause = min(2 * self._pause, LOOK_EVERY)
+                return
+            self._pause = FIRST_PAUSE
+        await touches.wait(self._clock, LOOK_ANYWAY)
+        self._was_touched = touches.take()  # before the look: what is touched behind it is news

@@ -6,7 +6,7 @@ import asyncio
 import statistics
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windlass.app import App
@@ -45,15 +45,21 @@ class Stopwatch:
 class Tally:
     """Counts bodies as they end: to wait for every result would cost as much as what is measured."""
 
-    def __init__(self, count: int) -> None:
-        self._left = count
+    def __init__(self) -> None:
+        self._expected: set[str] = set()
         self._last: deque[str] = deque(maxlen=SLOTS)
         self.is_over = asyncio.Event()
 
+    def expect(self, run_ids: Iterable[str]) -> None:
+        """Count these, and nothing that stood in the database before."""
+        self._expected.update(run_ids)
+
     def count(self, run_id: str) -> None:
+        if run_id not in self._expected:
+            return
+        self._expected.remove(run_id)
         self._last.append(run_id)
-        self._left -= 1
-        if not self._left:
+        if not self._expected:
             self.is_over.set()
 
     def last(self) -> list[str]:
@@ -63,7 +69,7 @@ class Tally:
 
 async def steps(site: Site, size: int) -> dict[str, float]:
     """Runs of ten steps that wait when the worker begins."""
-    app, tally = site.app(), Tally(size)
+    app, tally = site.app(), Tally()
 
     @app.workflow
     async def ten_steps(ctx: Context, number: int) -> int:
@@ -79,7 +85,7 @@ async def steps(site: Site, size: int) -> dict[str, float]:
 
 async def drain(site: Site, size: int) -> dict[str, float]:
     """Runs without steps that wait when the worker begins."""
-    app, tally = site.app(), Tally(size)
+    app, tally = site.app(), Tally()
 
     @app.workflow
     async def nothing(ctx: Context, number: int) -> int:
@@ -153,6 +159,7 @@ async def _executed(
 ) -> dict[str, float]:
     """From the begin of the worker to the last result; then every result is looked at."""
     by_id = {handle.id: handle for handle in handles}
+    tally.expect(by_id)
     stopwatch = Stopwatch()
     async with app.worker(slots=SLOTS):
         await tally.is_over.wait()

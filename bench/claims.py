@@ -12,7 +12,8 @@ import asyncio
 import logging
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
@@ -61,11 +62,11 @@ async def empty(url: str, size: int) -> Answer:
     async with make_app(url) as app:
         opened = await app._opening.get()
         took, claimed = [], 0
-        claim = await registered(opened, limit=HUNDRED)
-        for _ in range(size + WARM_UP):
-            began = time.perf_counter()
-            claimed += len(await claim())
-            took.append(time.perf_counter() - began)
+        async with claiming(opened) as claim:
+            for _ in range(size + WARM_UP):
+                began = time.perf_counter()
+                claimed += len(await claim())
+                took.append(time.perf_counter() - began)
         timed = TimedWork(opened.work, size=size)
         opened.work = timed
         async with app.worker():
@@ -77,13 +78,13 @@ async def empty(url: str, size: int) -> Answer:
 async def hundred(url: str, size: int) -> Answer:
     """At least a hundred times `size` runs of `nothing` must be due here."""
     async with make_app(url) as app:
-        claim = await registered(await app._opening.get(), limit=HUNDRED)
         took = []
-        for _ in range(size + WARM_UP):
-            began = time.perf_counter()
-            claimed = await claim()
-            took.append(time.perf_counter() - began)
-            assert len(claimed) == HUNDRED, f"{len(claimed)} runs were due"
+        async with claiming(await app._opening.get()) as claim:
+            for _ in range(size + WARM_UP):
+                began = time.perf_counter()
+                claimed = await claim()
+                took.append(time.perf_counter() - began)
+                assert len(claimed) == HUNDRED, f"{len(claimed)} runs were due"
         return Answer({"hundred_ms": middle(took)}, await read_back(app))
 
 
@@ -93,11 +94,12 @@ def make_app(url: str) -> App:
     return app
 
 
-async def registered(opened: Opened, *, limit: int) -> Callable[[], Awaitable[list[ClaimedRun]]]:
-    """A claim that does not wait, in the name of a worker that is there."""
+@asynccontextmanager
+async def claiming(opened: Opened) -> AsyncIterator[Callable[[], Awaitable[list[ClaimedRun]]]]:
+    """A claim of a hundred that does not wait, in the name of a worker that is there for the block."""
     worker, polls = WorkerId(opened.ids.worker()), 0
     await opened.work.register_worker(
-        RegisterWorker(namespace="default", id=worker, host="bench", pid=0, served=SERVED, slots=limit)
+        RegisterWorker(namespace="default", id=worker, host="bench", pid=0, served=SERVED, slots=HUNDRED)
     )
 
     async def claim() -> list[ClaimedRun]:
@@ -109,13 +111,16 @@ async def registered(opened: Opened, *, limit: int) -> Callable[[], Awaitable[li
                 worker=worker,
                 poll=polls,
                 served=SERVED,
-                limit=limit,
+                limit=HUNDRED,
                 visibility_for=Duration(300 * SECOND),
                 wait_for=Duration(0),
             )
         )
 
-    return claim
+    try:
+        yield claim
+    finally:
+        await opened.work.deregister_worker("default", worker)
 
 
 def middle(took: list[float]) -> float:

@@ -58,19 +58,19 @@ CASES = {
     "drain": Case(
         run=workloads.drain,
         size=10_000,
-        brief=5_000,
+        brief=10_000,
         figures=(Figure("runs_per_second", "drain of {size} waiting runs", RATE, ROWS),),
     ),
     "starts_each": Case(
         run=workloads.starts_each,
         size=10_000,
-        brief=5_000,
+        brief=10_000,
         figures=(Figure("starts_per_second", "{size} starts, one call each", RATE, ROWS),),
     ),
     "starts_batch": Case(
         run=workloads.starts_batch,
         size=10_000,
-        brief=5_000,
+        brief=10_000,
         figures=(Figure("starts_per_second", "{size} starts, one call", RATE, ROWS),),
     ),
     "ten_steps": Case(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Session = asyncpg.Connection[Any]  # generic in its stubs only
 
 ROW = b"x" * 200  # about what a step leaves behind
+GROUP = 500  # rows of one commit
+GROUPS_UNTIL_CHECKPOINT = 50  # after 1,000 pages SQLite begins its log anew
 IN_MEMORY = ":memory:"
 CONNECT_SECONDS = 10.0
 
@@ -55,7 +57,7 @@ class Bare(Protocol):
     """A connection and a table."""
 
     async def open(self) -> dict[str, str]:
-        """Make the table. Answers with what the database says about itself on this very connection."""
+        """Make the table, as one in use. Answers with what the database says about itself on this very connection."""
         ...
 
     async def commit(self) -> None:
@@ -84,7 +86,11 @@ class SqliteBare:
         try:
             self._connection = apsw.Connection(self._path)
             self._connection.execute(_SQLITE_OPEN).fetchall()
-            return {str(name): str(value) for name, value in self._connection.execute(_SQLITE_SETTINGS)}
+            settings = {str(name): str(value) for name, value in self._connection.execute(_SQLITE_SETTINGS)}
+            # While the log of a new file still grows, a commit takes up to three times as long.
+            for _ in range(GROUPS_UNTIL_CHECKPOINT):
+                await self.commit_group(GROUP)
+            return settings
         except SqliteError as error:
             raise refuse_sqlite(error, where=f"The database {self._path}") from None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from windlass.app import App
 from windlass.bench.durable import BenchFailed
+from windlass.bench.raw import GROUP
 from windlass.bench.site import Site
 from windlass.client.calls import MAX_CALLS, Call, call
 from windlass.client.handle import Handle
@@ -20,7 +21,6 @@ from windlass.runtime import SystemClock
 
 SLOTS = 1_000
 STEPS = 10  # of one run
-GROUP = 500  # rows of one commit
 GROUPS_PER_COMMIT = 0.08  # 40 groups beside 500 commits take about as long
 EVERY = 50  # of the runs that ended last, one in so many is asked for: at least one of every batch
 CLOCK = SystemClock()

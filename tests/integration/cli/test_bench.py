@@ -115,10 +115,10 @@ def test_a_case_tells_its_figures_and_how_durable_they_are(case: str, url: str) 
 
 def test_one_half_of_the_first_lines_goes_through_a_claim(url: str) -> None:
     async def births() -> list[str]:
-        await once.run("first_line", url, size=7)
+        await once.run("first_line", url, size=10)
         opened = await open_engine(url, Settings(), clock=SystemClock(), rng=system_rng())
         try:
-            page = await opened.runs.list_runs(ListRuns(namespace="default"))
+            page = await opened.runs.list_runs(ListRuns(namespace="default", limit=20))  # the newest first
             logs = [await opened.runs.read_log("default", run.id) for run in page.runs]
         finally:
             await opened.close()

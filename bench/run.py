@@ -73,9 +73,9 @@ def measured(asked: argparse.Namespace, sizes: Sizes) -> str:
     """When, and how large: what the rows of the table do not say."""
     size = "sizes far below those in the table; " if asked.quick else ""
     return (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {size}{sizes.rounds} rounds; of DBOS {sizes.dbos_runs:,} runs of ten"
-        f" steps and {sizes.dbos_waiting:,} without, of Procrastinate {sizes.procrastinate_waiting:,} jobs: their rates"
-        " do not depend on it"
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {size}rounds: {sizes.rounds}; DBOS was given"
+        f" {sizes.dbos_runs:,} runs of ten steps and {sizes.dbos_waiting:,} without, Procrastinate"
+        f" {sizes.procrastinate_waiting:,} jobs"
     )
 
 

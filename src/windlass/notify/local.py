@@ -66,6 +66,7 @@ class Subscription:
     def __init__(self, hub: Hub, topics: tuple[Topic, ...]) -> None:
         self._hub, self._topics = hub, topics
         self._is_set = False
+        self.is_named = False  # a topic of ours was published since: something is there, and not only something to see
         self._waiter: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Subscription:
@@ -83,13 +84,14 @@ class Subscription:
     def close(self) -> None:
         self._hub.remove(self, self._topics)
 
-    def wake(self) -> None:
+    def wake(self, *, by_name: bool = False) -> None:
         self._is_set = True
+        self.is_named = self.is_named or by_name
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def clear(self) -> None:
-        self._is_set = False
+        self._is_set = self.is_named = False
 
     async def wait(self, clock: Clock, delay: int) -> None:
         """Return when woken, or after `delay` microseconds."""
@@ -130,7 +132,7 @@ class Hub:
     def publish_here(self, topic: Topic) -> None:
         if not self.is_suppressed:
             for subscription in tuple(self._subscribers.get(topic, ())):
-                subscription.wake()
+                subscription.wake(by_name=True)
 
     def publish_elsewhere(self, topic: Topic) -> None:
         if self._elsewhere is not None and not self.is_suppressed:
@@ -140,8 +142,9 @@ class Hub:
         """A hint from another process. EVERYTHING means: whoever waits, look again."""
         if topic != EVERYTHING:
             return self.publish_here(topic)
-        for known in tuple(self._subscribers):
-            self.publish_here(known)
+        if not self.is_suppressed:
+            for subscription in set().union(*self._subscribers.values()):
+                subscription.wake()
 
     def add(self, subscription: Subscription, topics: tuple[Topic, ...]) -> None:
         if not self._subscribers and self._elsewhere is not None:

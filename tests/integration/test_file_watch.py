@@ -243,20 +243,24 @@ async def test_an_idle_process_reads_once_a_second(hub: Hub, reads: Reads, clock
         assert reads.count == read + 60
 
 
-async def test_where_much_is_told_of_the_file_is_read_every_25_ms(hub: Hub, reads: Reads, clock: FakeClock) -> None:
-    pauses: list[int] = []
+@pytest.mark.parametrize(("took", "rest"), [(0, 1), (50, 1), (500, 5), (2_000, 20), (9_000, 25)])
+async def test_the_longer_a_look_takes_the_longer_it_is_until_the_next(
+    store: SqliteStore, path: str, clock: FakeClock, took: int, rest: int
+) -> None:
+    async def data_version() -> int:
+        clock.advance(took)  # as if others were before us
+        return await store.data_version()
+
+    hub = Hub(FileWatch(data_version, clock=clock, path=path))
+    await hub.open()
     with hub.subscribe(TOPIC):
         await until_it_waits(clock)
-        hub.publish_elsewhere(TOPIC)
-        while len(pauses) < 8:
-            read = reads.count
-            await until_it_waits(clock, for_touches=False)
+        for _ in range(3):
             hub.publish_elsewhere(TOPIC)
-            pauses.append(clock.next_timer() or 0)
-            clock.advance(pauses[-1])
-            await eventually(lambda: reads.count > read, what="a look")  # noqa: B023 - awaited here
-
-    assert [pause / MILLISECOND for pause in pauses] == [1, 2, 4, 8, 16, 25, 25, 25]
+            await until_it_waits(clock, for_touches=False)
+            assert clock.next_timer() == rest * MILLISECOND
+            await until_it_waits(clock)
+    await hub.close()
 
 
 @pytest.mark.parametrize("touched", [None, "no such file"])

@@ -24,9 +24,10 @@ from windlass.notify.inotify import Touches, touch, watch_touches
 from windlass.notify.local import EVERYTHING, Topic
 from windlass.runtime import Clock
 
-LOOK_EVERY = 25 * MILLISECOND  # at most as often where much happens, and as often where touches cannot be heard of
+LOOK_EVERY = 25 * MILLISECOND  # where touches cannot be heard of
 LOOK_ANYWAY = SECOND
-FIRST_PAUSE = MILLISECOND  # behind a touch; it grows while there are more of them
+REST = 10  # times as long as a look took, until the next: where much is done, looks do not add to it
+SHORTEST_REST, LONGEST_REST = MILLISECOND, LOOK_EVERY
 
 
 class FileWatch:
@@ -38,7 +39,7 @@ class FileWatch:
         # Never the database itself: to close it would free the locks that SQLite holds on it.
         self._journal = None if path is None else f"{os.path.realpath(path)}-wal"
         self._touches: Touches | None = None
-        self._was_touched, self._pause = False, int(FIRST_PAUSE)
+        self._was_touched, self._rest = False, int(SHORTEST_REST)
         self._hear: Callable[[Topic], None] = lambda topic: None
         self._task: asyncio.Task[None] | None = None
         self._is_wanted = False
@@ -73,12 +74,14 @@ class FileWatch:
     async def _watch(self) -> None:
         # Compared with what was seen last, be it long ago: who waits has looked before this task gets its first turn.
         while self._is_wanted:
+            began_at = self._clock.monotonic()
             try:
                 version = await self._data_version()
             except NotAllowed:  # the store was closed under us
                 return
             except WindlassError:  # the file cannot be read just now; whoever waits looks again by itself
                 version = self._seen
+            self._rest = min(max(SHORTEST_REST, REST * (self._clock.monotonic() - began_at)), LONGEST_REST)
             if version != self._seen:
                 self._seen = version
                 self._hear(EVERYTHING)
@@ -90,10 +93,6 @@ class FileWatch:
             await self._clock.sleep(LOOK_EVERY)
             return
         if self._was_touched:
-            await self._clock.sleep(self._pause)
-            if touches.take():
-                self._pause = min(2 * self._pause, LOOK_EVERY)
-                return
-            self._pause = FIRST_PAUSE
+            await self._clock.sleep(self._rest)
         await touches.wait(self._clock, LOOK_ANYWAY)
         self._was_touched = touches.take()  # before the look: what is touched behind it is news

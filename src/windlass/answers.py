@@ -13,19 +13,19 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 Heard = Callable[[Any], None]  # with the value, or with the exception instead of it
 
-_OPEN: Any = object()
+OPEN: Any = object()
 
 
 class Answer(Generic[T]):
     __slots__ = ("_outcome", "_then")
 
     def __init__(self) -> None:
-        self._outcome: Any = _OPEN
+        self._outcome: Any = OPEN
         self._then: Heard | None = None
 
     def then(self, heard: Heard) -> None:
         """Call this with the outcome, when it is known: a value, or the exception instead of it. It must not raise."""
-        if self._outcome is not _OPEN:
+        if self._outcome is not OPEN:
             heard(self._outcome)
         elif self._then is None:
             self._then = heard
@@ -40,14 +40,14 @@ class Answer(Generic[T]):
 
     def settle(self, outcome: T | Exception) -> None:
         """The outcome is known. Only the first counts."""
-        if self._outcome is _OPEN:
+        if self._outcome is OPEN:
             self._outcome = outcome
             if self._then is not None:
                 self._then(outcome)
                 self._then = None
 
     def __await__(self) -> Generator[Any, None, T]:
-        if self._outcome is _OPEN:
+        if self._outcome is OPEN:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
             def wake(_: Any) -> None:

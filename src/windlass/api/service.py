@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
+from windlass.answers import Answer
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
     BeginStep,
@@ -232,15 +233,15 @@ class Work(Workers, Protocol):
         """Claim due runs, the most urgent first; wait for some if there are none."""
         ...
 
-    def begin_step(self, command: BeginStep) -> Awaitable[Instant]: ...
+    def begin_step(self, command: BeginStep) -> Answer[Instant]: ...
 
-    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+    def complete_step(self, command: CompleteStep) -> Answer[Instant]:
         """Record a result for ever. Answers with the time of the record."""
         ...
 
     async def suspend_run(self, command: Suspend) -> Suspended: ...
 
-    def finish_run(self, command: FinishRun) -> Awaitable[Instant]: ...
+    def finish_run(self, command: FinishRun) -> Answer[Instant]: ...
 
     async def hold_run(self, command: HoldRun) -> None: ...
 

@@ -16,19 +16,16 @@ import functools
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Protocol
 
-from windlass.answers import Answer
+from windlass.answers import OPEN, Answer
 from windlass.engine.again import run_until_answered
 from windlass.errors import Unavailable
 from windlass.runtime import Clock
 from windlass.store.base import Lane, Store, Tx
 
 LOGGER = logging.getLogger("windlass.engine")
-# What to sort by, the kind, the item, and whom to tell. A tuple: one is made for every step.
-Entry = tuple[Any, str, Any, Answer[Any]]
-_by_order = itemgetter(0)
 
 
 class Kind(Protocol):
@@ -56,10 +53,24 @@ class Kind(Protocol):
         ...
 
 
+class _Entry(Answer[Any]):
+    """One item of a batch, which is also what its caller awaits."""
+
+    __slots__ = ("item", "kind", "order")
+
+    def __init__(self, kind: str, item: Any, order: Any) -> None:
+        self._outcome = OPEN
+        self._then = None
+        self.kind, self.item, self.order = kind, item, order
+
+
+_by_order = attrgetter("order")
+
+
 class _Queue:
     def __init__(self, lane: Lane) -> None:
         self.lane = lane
-        self.entries: deque[Entry] = deque()
+        self.entries: deque[_Entry] = deque()
         self.senders = 0
 
 
@@ -70,12 +81,12 @@ class Batcher:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, kind: str, item: Any) -> Answer[Any]:
-        answer: Answer[Any] = Answer()
+        entry = _Entry(kind, item, self._kinds[kind].order(item))
         queue = self._queues[kind]
-        queue.entries.append((self._kinds[kind].order(item), kind, item, answer))
+        queue.entries.append(entry)
         if queue.senders < queue.lane.senders:
             self._begin(queue)
-        return answer
+        return entry
 
     def _begin(self, queue: _Queue) -> None:
         # Starts in the next turn of the loop, so that every caller of this turn joins the batch; in an empty context,
@@ -111,7 +122,7 @@ class Batcher:
                 batch = [queue.entries.popleft() for _ in range(cap)]
             await self._send(batch)
 
-    async def _send(self, batch: list[Entry]) -> None:
+    async def _send(self, batch: list[_Entry]) -> None:
         try:
             answered = await self._write(batch)
         except Unavailable as error:
@@ -128,7 +139,7 @@ class Batcher:
             for entries, outcomes in answered:
                 _settle_all(entries, outcomes)
 
-    async def _send_halves(self, batch: list[Entry]) -> None:
+    async def _send_halves(self, batch: list[_Entry]) -> None:
         middle = len(batch) // 2
         try:
             await self._send(batch[:middle])
@@ -137,14 +148,14 @@ class Batcher:
             raise
         await self._send(batch[middle:])
 
-    async def _write(self, batch: list[Entry]) -> list[tuple[list[Entry], Sequence[Any]]]:
+    async def _write(self, batch: list[_Entry]) -> list[tuple[list[_Entry], Sequence[Any]]]:
         """Every kind's entries in the order they were written, each with its outcome."""
-        by_kind: dict[str, list[Entry]] = {}
+        by_kind: dict[str, list[_Entry]] = {}
         for entry in batch:
-            by_kind.setdefault(entry[1], []).append(entry)
+            by_kind.setdefault(entry.kind, []).append(entry)
         for entries in by_kind.values():
             entries.sort(key=_by_order)
-        items = {kind: [entry[2] for entry in entries] for kind, entries in by_kind.items()}
+        items = {kind: [entry.item for entry in entries] for kind, entries in by_kind.items()}
 
         async def write(tx: Tx) -> dict[str, Sequence[Any]]:
             return {kind: await self._kinds[kind].write(tx, rows) for kind, rows in items.items()}
@@ -156,16 +167,16 @@ class Batcher:
             self._kinds[kind].after_commit(rows, written[kind])
         return [(entries, written[kind]) for kind, entries in by_kind.items()]
 
-    def _fail(self, batch: Sequence[Entry], error: Exception) -> None:
-        for _, kind, item, _ in batch:
-            self._kinds[kind].after_failure([item])
+    def _fail(self, batch: Sequence[_Entry], error: Exception) -> None:
+        for entry in batch:
+            self._kinds[entry.kind].after_failure([entry.item])
         _settle_all(batch, [error] * len(batch))
 
 
-def _settle_all(entries: Sequence[Entry], outcomes: Sequence[Any]) -> None:
-    for (_, _, _, answer), outcome in zip(entries, outcomes, strict=True):
+def _settle_all(entries: Sequence[_Entry], outcomes: Sequence[Any]) -> None:
+    for entry, outcome in zip(entries, outcomes, strict=True):
         try:
-            answer.settle(outcome)
+            entry.settle(outcome)
         except Exception:  # of whoever hears of it: the others are told all the same
             LOGGER.exception("What was made of an answer failed")
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from windlass.answers import Answer
 from windlass.engine import claim, death, explain, park, queues, release, start
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
@@ -226,16 +227,16 @@ class EngineWork(EngineWorkers):
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         return await claim.claim_runs(self._parts, command)
 
-    def begin_step(self, command: BeginStep) -> Awaitable[Instant]:
+    def begin_step(self, command: BeginStep) -> Answer[Instant]:
         return self._parts.batcher.submit("begin_steps", command)
 
-    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+    def complete_step(self, command: CompleteStep) -> Answer[Instant]:
         return self._parts.batcher.submit("complete_steps", command)
 
     async def suspend_run(self, command: Suspend) -> Suspended:
         return await park.suspend_run(self._parts, command)
 
-    def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
+    def finish_run(self, command: FinishRun) -> Answer[Instant]:
         return self._parts.batcher.submit("finish_runs", command)
 
     async def hold_run(self, command: HoldRun) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from windlass.answers import answer_of
+from windlass.answers import Answer, answer_of
 from windlass.api.service import Work
 from windlass.errors import ClaimLost, WindlassError
 from windlass.model.commands import (
@@ -82,10 +82,10 @@ class JournalledWork(JournalledPresence):
             self._journal.write(Event.CLAIMED, who=command.worker, what=self._who, value=runs)
         return claimed
 
-    def begin_step(self, command: BeginStep) -> Awaitable[Instant]:
+    def begin_step(self, command: BeginStep) -> Answer[Instant]:
         return self._submitted("begin_step", command, self._work.begin_step)
 
-    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+    def complete_step(self, command: CompleteStep) -> Answer[Instant]:
         return self._submitted("complete_step", command, self._work.complete_step, renew_for=command.renew_for)
 
     async def suspend_run(self, command: Suspend) -> Suspended:
@@ -95,7 +95,7 @@ class JournalledWork(JournalledPresence):
         )
         return suspended
 
-    def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
+    def finish_run(self, command: FinishRun) -> Answer[Instant]:
         return self._submitted("finish_run", command, self._work.finish_run)
 
     async def hold_run(self, command: HoldRun) -> None:
@@ -107,7 +107,7 @@ class JournalledWork(JournalledPresence):
     async def renew_claim(self, claim: Claim) -> None:
         await self._awaited("renew_claim", claim, self._work.renew_claim, renew_for=claim.visibility_for)
 
-    def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Awaitable[Any]:
+    def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Answer[Any]:
         """Written in a batch, and which one it joins is decided by when it is asked for."""
         fields = self._sent(what, command, renew_for)
         answer = answer_of(call(command))

@@ -170,13 +170,13 @@ class MortalWork(MortalPresence):
             await _for_ever()
         return claimed
 
-    def begin_step(self, command: BeginStep) -> Awaitable[Instant]:
+    def begin_step(self, command: BeginStep) -> Answer[Instant]:
         return self._submitted("begin_step", self._work.begin_step, command, (command.key,))
 
-    def complete_step(self, command: CompleteStep) -> Awaitable[Instant]:
+    def complete_step(self, command: CompleteStep) -> Answer[Instant]:
         return self._submitted("complete_step", self._work.complete_step, command, (command.key,))
 
-    def finish_run(self, command: FinishRun) -> Awaitable[Instant]:
+    def finish_run(self, command: FinishRun) -> Answer[Instant]:
         return self._submitted("finish_run", self._work.finish_run, command)
 
     async def suspend_run(self, command: Suspend) -> Suspended:

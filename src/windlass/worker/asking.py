@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,10 +30,30 @@ class Asking:
         self._owners: dict[str, asyncio.Task[Any] | None] = {}
         self._counts: dict[str, int] = {}
         self._total = 0
+        self._steps: dict[Callable[..., Any], StepDefinition] = {}  # as this run calls them without options
 
     def for_step(self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Call:
-        execution = self.execution
-        name = None
+        is_plain = type(fn) is types.FunctionType and not options
+        definition = self._steps.get(fn) if is_plain else None
+        if definition is None:
+            definition = self._describe(fn, args, options)
+            if is_plain:
+                self._steps[fn] = definition
+        # Encoded before the body runs: an argument that cannot be stored is refused while nothing has happened yet.
+        try:
+            hashed = self.execution.codec.hash_of(args)
+        except InvalidInput as refused:
+            raise outside.refused_argument(refused, fn, args) from None
+        task = self.check_usable()
+        base = definition.name
+        if options or self._owners.setdefault(base, task) is not task:
+            base = self._owned(base, options.get("key"), task=task)
+        call = self._reserve(base, StepKind.STEP, hashed)
+        call.definition, call.args = definition, args
+        return call
+
+    def _describe(self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> StepDefinition:
+        execution, name = self.execution, None
         if options:
             refuse_unknown_options(options, verb="step", function=fn, args=args, allowed=STEP_OPTIONS)
             name = options.get("name")
@@ -41,23 +62,18 @@ class Asking:
             definition = definition.with_options(options)
         if definition.retry is None and execution.definition.retry is not None:
             definition = definition.with_options({"retry": execution.definition.retry})
-        # Encoded before the body runs: an argument that cannot be stored is refused while nothing has happened yet.
-        hashed = execution.codec.encode_hashed(args)[1]
-        key = options.get("key") if options else None
-        call = self.reserve(self._owned(definition.name, key), StepKind.STEP, hashed)
-        call.definition, call.args = definition, args
-        return call
+        return definition
 
     def for_own_step(self, definition: StepDefinition, asked: tuple[Any, ...]) -> Call:
         """A step of ours, told apart from others by what was asked."""
-        hashed = self.execution.codec.encode_hashed(asked)[1]
+        hashed = self.execution.codec.hash_of(asked)
         call = self.reserve(self.in_branch(definition.name), StepKind.STEP, hashed)
         call.definition = definition
         return call
 
     def for_wait(self, base: str, kind: StepKind, asked: list[Any], *, timeout: DurationLike | None = None) -> Call:
         due_for = None if timeout is None else to_duration(timeout, what="timeout")
-        call = self.reserve(self.in_branch(base), kind, self.execution.codec.encode_hashed(asked)[1])
+        call = self.reserve(self.in_branch(base), kind, self.execution.codec.hash_of(asked))
         call.due_for = due_for
         return call
 
@@ -79,7 +95,8 @@ class Asking:
             verb=verb,
             allowed=CHILD_OPTIONS,
         )
-        call = self.reserve(self._owned(definition.name, key, verb=verb), kind, command.input_hash)
+        base = self._owned(definition.name, key, verb=verb, task=asyncio.current_task())
+        call = self.reserve(base, kind, command.input_hash)
         call.child = StartChild(command=command, follows_parent=on_cancel == "propagate")
         self._read_as(call, definition)
         return call
@@ -102,10 +119,9 @@ class Asking:
 
         call.read = read
 
-    def _owned(self, name: str, key: object, *, verb: str = "step") -> str:
+    def _owned(self, name: str, key: object, *, task: asyncio.Task[Any] | None, verb: str = "step") -> str:
         """Repeats are numbered only if one task makes all calls of a name: two branches have no repeatable order."""
         base = name if key is None else f"{name}:{check_step_key(key, what='key')}"  # type: ignore[arg-type]
-        task = asyncio.current_task()
         if self._owners.setdefault(base, task) is not task:
             raise AmbiguousStep(name, verb=verb)
         return base
@@ -113,23 +129,31 @@ class Asking:
     def in_branch(self, base: str) -> str:
         """A wait takes no key, so branches are told apart by the place of their task among its siblings."""
         tree = self.execution.tree
-        path = tree.path() if tree.owns_current() else ""
+        path = tree.path() if tree.current() is not None else ""
         return f"{base}/{path}" if path else base
 
     def reserve(self, base: str, kind: StepKind, input_hash: bytes) -> Call:
-        self.check_usable()
+        _ = self.check_usable()
+        return self._reserve(base, kind, input_hash)
+
+    def _reserve(self, base: str, kind: StepKind, input_hash: bytes) -> Call:
         count = self._counts[base] = self._counts.get(base, 0) + 1
         self._total += 1
         if self._total > MOST_ITEMS:
             raise InvalidInput(f"A run has at most {MOST_ITEMS} steps.", reason="too_many_steps")
         key = base if count == 1 else f"{base}#{count}"
-        return self.execution.reserve(key, kind, input_hash)
+        if self.execution.history:
+            return self.execution.recall(key, kind, input_hash)
+        return Call(key, kind, input_hash, None)
 
-    def check_usable(self) -> None:
+    def check_usable(self) -> asyncio.Task[Any]:
+        """The task of the run that asks."""
         if self.execution.is_over:
             raise NotAllowed(
                 f"Run {self.execution.claimed.run_id} has left this worker, so ctx takes no more calls here. "
                 'A "finally" block of a workflow may clean up memory, but it cannot run steps.'
             )
-        if not self.execution.tree.owns_current():
+        task = self.execution.tree.current()
+        if task is None:
             raise NotAllowed("ctx can be used only by the tasks of its own run, not in a step, a thread or a callback.")
+        return task

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from windlass.define.current import STEP, StepInfo
 from windlass.errors import InvalidInput
@@ -33,7 +33,7 @@ class Bodies:
         self._is_stopped = False
         self.watch: RunWatch | None = None  # whom to tell, if anyone
 
-    def enter(self, call: Call, *, now: int) -> Body:
+    def enter(self, call: Call, *, now: int) -> None:
         definition = call.definition
         assert definition is not None
         host, execution = self._host, self._execution
@@ -56,22 +56,16 @@ class Bodies:
             body.watch = self.watch.step_begins(
                 name=definition.name, key=call.key, attempt=call.attempt, context=context
             )
+        self.working.add(body)
         if definition.is_async:
             try:
                 coroutine = context.run(definition.function, *call.args)
             except Exception as error:  # wrong arguments: the coroutine was never made
-                body.work = _failed(error)
-            else:
-                # And not by the loop's factory: a body is no part of the run, and begins in the next turn whatever
-                # factory the loop has.
-                body.work = asyncio.Task(
-                    coroutine, loop=asyncio.get_running_loop(), name=call.key, context=context
-                )
+                coroutine = _raise(error)
+            host.runners.enter(body, coroutine, self._ended)
         else:
             body.work = host.threads.submit(functools.partial(definition.function, *call.args), context=context)
-        self.working.add(body)
-        body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
-        return body
+            body.work.add_done_callback(functools.partial(self._thread_ended, body), context=host.context)
 
     def stop_all(self) -> None:
         """Cancel what can be cancelled. Nothing of it is reported any more."""
@@ -118,55 +112,51 @@ class Bodies:
             step=body.call.key,
         )
 
-    def _ended(self, body: Body, work: asyncio.Future[Any]) -> None:
+    def _thread_ended(self, body: Body, work: asyncio.Future[Any]) -> None:
+        error = asyncio.CancelledError() if work.cancelled() else work.exception()
+        self._ended(body, work.result() if error is None else None, error)
+
+    def _ended(self, body: Body, value: Any, error: BaseException | None) -> None:
         self.working.discard(body)
+        body.has_ended, body.error = True, error
         if body.timer is not None:
             body.timer.cancel()
         if self._is_stopped:
-            if not work.cancelled():
-                work.exception()  # seen: nobody else will look
             body.left(StepEnd.STOPPED, now=self._host.clock.monotonic())
-            return
-        if body.is_timed_out:
-            if not body.is_thread:
-                self._execution.on_failure(body, self._timed_out(body))
+        elif body.is_timed_out:
+            if body.is_thread:  # reported when it timed out; now the run has one thing less at work, and may leave
+                self._execution.nudge()
             else:
-                self._on_thread_ended(body, work)
-            return
-        error = asyncio.CancelledError() if work.cancelled() else work.exception()
-        if error is None:
-            self._returned(body, work.result())
-        elif isinstance(error, (KeyboardInterrupt, SystemExit)) or self._is_torn_down(work):
+                self._execution.on_failure(body, self._timed_out(body))
+        elif error is None:
+            self._returned(body, value)
+        elif isinstance(error, (KeyboardInterrupt, SystemExit)) or self._is_torn_down(body, error):
             # The process is to stop; that is no failure of the step, which is left to whoever takes the run next.
             self._host.is_draining = True
             self._execution.on_interrupt(body)
-            if body.is_thread:  # a task has told the loop already
+            if body.is_thread:  # a task tells the loop itself
                 self._host.interrupt(error)
         else:
             self._raised(body, error)
 
-    def _on_thread_ended(self, body: Body, work: asyncio.Future[Any]) -> None:
-        """Its failure was reported when it timed out; now the run has one thing less at work, and may leave."""
-        if not work.cancelled():
-            work.exception()  # seen: nobody else will look
-        self._execution.nudge()
-
-    def _is_torn_down(self, work: asyncio.Future[Any]) -> bool:
+    def _is_torn_down(self, body: Body, error: BaseException) -> bool:
         """Was the body cancelled with everything else on the loop? One that cancels itself has failed."""
-        return work.cancelled() and isinstance(work, asyncio.Task) and work.cancelling() > 0 and self._host.is_ending()
+        task = body.work
+        if not isinstance(error, asyncio.CancelledError) or not isinstance(task, asyncio.Task):
+            return False
+        return task.cancelling() > 0 and self._host.is_ending()
 
     def _returned(self, body: Body, value: Any) -> None:
         call, host = body.call, self._host
         if body.is_thread and inspect.iscoroutine(value):
             # A plain callable that returned a coroutine, as a lambda does: go on with it on the loop.
-            body.is_thread = False
+            body.is_thread = body.has_ended = False
             self.working.add(body)
             definition = call.definition
             if definition is not None and definition.timeout_for is not None:
                 left = definition.timeout_for - (host.clock.monotonic() - body.entered_at)
                 body.timer = host.clock.call_later(left, self._time_out, body)
-            body.work = asyncio.get_running_loop().create_task(value, context=body.context)
-            body.work.add_done_callback(functools.partial(self._ended, body), context=host.context)
+            host.runners.enter(body, value, self._ended)
             return
         definition = call.definition
         assert definition is not None
@@ -180,7 +170,12 @@ class Bodies:
         except Exception as broken:  # the codec's hook: the result exists, but cannot be kept
             self._raised(body, broken)
             return
-        self._execution.on_value(body, stored, decoded)
+        now = host.clock.monotonic()
+        if body.watch is not None:
+            body.left(StepEnd.COMPLETED, now=now)
+        if call.group is not None:
+            self._execution.left_group(call.group)
+        self._execution.reports.complete(call, stored, decoded, entered_at=body.entered_at, now=now)
 
     def _raised(self, body: Body, error: BaseException) -> None:
         definition = body.call.definition
@@ -196,7 +191,5 @@ class Bodies:
         self._execution.on_failure(body, failure)
 
 
-def _failed(error: Exception) -> asyncio.Future[Any]:
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    future.set_exception(error)
-    return future
+async def _raise(error: Exception) -> NoReturn:
+    raise error

@@ -85,13 +85,28 @@ class Call:
 class Body:
     """User code at work for one call."""
 
-    __slots__ = ("call", "context", "entered_at", "is_thread", "is_timed_out", "timer", "watch", "work")
+    __slots__ = (
+        "call",
+        "context",
+        "entered_at",
+        "error",
+        "has_ended",
+        "is_noted",
+        "is_thread",
+        "is_timed_out",
+        "timer",
+        "watch",
+        "work",
+    )
 
     def __init__(self, call: Call, *, entered_at: int, is_thread: bool) -> None:
         self.call, self.entered_at, self.is_thread = call, entered_at, is_thread
-        self.work: asyncio.Future[Any] | None = None
+        self.work: asyncio.Future[Any] | None = None  # a task, or the answer of a thread
+        self.has_ended = False
+        self.error: BaseException | None = None  # what it raised
         self.timer: Timer | None = None
         self.is_timed_out = False
+        self.is_noted = False  # was it seen to be at work for a while?
         self.context: contextvars.Context | None = None
         self.watch: StepWatch | None = None
 

@@ -23,7 +23,7 @@ from windlass.rules.limits import MAX_TITLE, MOST_ITEMS, check_limit, check_note
 from windlass.runtime import seeded_rng
 from windlass.worker import outside
 from windlass.worker.asking import Asking
-from windlass.worker.calls import Call, Group
+from windlass.worker.calls import Group
 from windlass.worker.execute import Execution
 
 LOGGER = logging.getLogger("windlass.run")
@@ -37,7 +37,7 @@ class RunLog(logging.LoggerAdapter[logging.Logger]):
         self._execution = execution
 
     def isEnabledFor(self, level: int) -> bool:
-        return not self._execution.is_replaying and super().isEnabledFor(level)
+        return self._execution.history.is_replayed and super().isEnabledFor(level)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
@@ -76,7 +76,7 @@ class RunContext(Context):
     def step(  # type: ignore[override]
         self, fn: Callable[..., Any], /, *args: Any, **options: Any
     ) -> Coroutine[object, None, Any]:
-        return self._execution.ask(self._for_step(fn, args, options))
+        return self._execution.ask(self._asking.for_step(fn, args, options))
 
     def map(
         self,
@@ -102,18 +102,10 @@ class RunContext(Context):
             if is_workflow:
                 call = self._asking.for_child("map", StepKind.CHILD, fn, (item,), own)
             else:
-                call = self._for_step(fn, (item,), own)
+                call = self._asking.for_step(fn, (item,), own)
             call.group, call.index = group, index
             calls.append(call)
         return self._execution.ask_all(calls, group)
-
-    def _for_step(self, fn: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Call:
-        try:
-            return self._asking.for_step(fn, args, options)
-        except InvalidInput as refused:
-            if not refused.path.startswith("$"):
-                raise
-            raise outside.refused_argument(refused, fn, args) from None
 
     def sleep(self, duration: DurationLike, /) -> Coroutine[object, None, None]:
         wait = to_duration(duration, what="sleep")
@@ -163,5 +155,5 @@ class RunContext(Context):
 
     def race(self, *unnamed: object, **awaitables: Awaitable[Any]) -> Coroutine[object, None, tuple[str, Any]]:
         outside.check_runners(unnamed, awaitables)
-        self._asking.check_usable()
+        _ = self._asking.check_usable()
         return outside.race(awaitables)

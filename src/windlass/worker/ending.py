@@ -8,7 +8,6 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from windlass.answers import answer_of
 from windlass.errors import ClaimLost, Unavailable, WindlassError
 from windlass.model.commands import FinishRun
 from windlass.model.time import SECOND, Duration
@@ -73,7 +72,7 @@ class Ending:
             self.end(execution.reports.finish(command))
             return
         execution.close()
-        answer_of(self._host.work.finish_run(command)).then(functools.partial(self._finished, command))
+        self._host.work.finish_run(command).then(functools.partial(self._finished, command))
 
     def _finished(self, command: FinishRun, outcome: Any) -> None:
         if isinstance(outcome, Exception):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any
 
 from windlass.define.current import RUN
@@ -25,16 +25,18 @@ from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
-from windlass.model.step import StepKind, StepRecord
+from windlass.model.step import StepKind
 from windlass.model.time import Instant
 from windlass.rules.runs import expired
 from windlass.runtime import Timer
 from windlass.telemetry.observer import StepEnd
 from windlass.worker import failures, mismatch, recall
+from windlass.worker.alone import Alone
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
 from windlass.worker.ending import Ending
 from windlass.worker.entering import Entering
+from windlass.worker.history import NO_HISTORY, History
 from windlass.worker.host import Host
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
@@ -45,7 +47,6 @@ from windlass.worker.waits import Waits
 
 LOGGER = logging.getLogger("windlass.worker")
 CANCELLED_ITSELF = "The workflow cancelled itself."
-NO_HISTORY: Mapping[str, StepRecord] = {}
 
 
 class Execution:
@@ -59,15 +60,7 @@ class Execution:
         self.outcome: RunStatus | None = None  # how the run ended here, if it did
         self.definition = definition
         self._claimed_at = host.clock.monotonic()
-        self._history: Mapping[str, StepRecord] = NO_HISTORY
-        self._unread: set[str] = set()
-        self._recorded = 0
-        if claimed.history:
-            self._history = {record.key: record for record in claimed.history}
-            # What was copied from the run that this one tries again is there to be used, and need not be.
-            own = [record for record in claimed.history if not record.is_copied]
-            self._unread.update(record.key for record in own)
-            self._recorded = sum(record.order is not None for record in own)
+        self.history = History(claimed.history) if claimed.history else NO_HISTORY
         self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
         self._failed: list[tuple[Body, Failure]] = []
         self.waits = Waits(self)
@@ -76,6 +69,7 @@ class Execution:
         self._expiry: Timer | None = None
         self._mismatch: ReplayMismatch | None = None
         self._is_nudged = self._is_parking = False
+        self.alone = Alone(self)
         self._root: asyncio.Task[Any] | None = None
         self._standby: Standby | None = None  # made when they are needed, which is seldom
         self._patience: Patience | None = None
@@ -89,14 +83,14 @@ class Execution:
         return {"run": self.claimed.run_id, "workflow": self.claimed.name}
 
     @property
+    def has_news(self) -> bool:
+        """Is there something that the code, or the store, has not heard of yet?"""
+        return bool(self._results or self._failed) or self._mismatch is not None
+
+    @property
     def is_leaving(self) -> bool:
         """No new body is entered: the worker stops, or a person wants the run paused."""
         return self.host.is_draining or self.is_held
-
-    @property
-    def is_replaying(self) -> bool:
-        # What is on record and not asked for yet may be a wait, which has no result: the code came so far before too.
-        return self._recorded > 0 or bool(self._unread)
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         context = self.host.context.copy()
@@ -113,11 +107,10 @@ class Execution:
 
     # --- what the code asks -------------------------------------------------------------------------------------------
 
-    def reserve(self, key: str, kind: StepKind, input_hash: bytes) -> Call:
-        """Fix a key at call time, and compare what history says about it."""
-        record = self._history.get(key)
+    def recall(self, key: str, kind: StepKind, input_hash: bytes) -> Call:
+        """Compare a call with what history says about its key, if anything."""
+        record = self.history.read(key)
         if record is not None:
-            self._unread.discard(key)
             if record.kind is not kind:
                 self._disagree(mismatch.other_kind(self.claimed.run_id, record, kind))
             elif record.input_hash != input_hash:
@@ -126,10 +119,7 @@ class Execution:
 
     async def ask(self, call: Call) -> Any:
         future = call.future = self._open_future()
-        if call.record is None and call.kind is StepKind.STEP:
-            self.entering.calls.append(call)
-            self.nudge()
-        else:
+        if not self.alone.enter(call):
             self._enqueue(call)
         return await future
 
@@ -144,7 +134,7 @@ class Execution:
         return results
 
     def _open_future(self) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.Future()
         self.tree.futures.add(future)
         return future
 
@@ -173,6 +163,8 @@ class Execution:
 
     def _nudged(self) -> None:
         self._is_nudged = False
+        if self.alone.is_waiting:
+            return
         try:
             self.advance()
         except Exception:
@@ -203,10 +195,10 @@ class Execution:
         if self._results and self._deliver():
             self.nudge()
             return
-        if is_still and self._unread and not self._results and not self.tree.has_shared_waits:
+        if is_still and self.history.unread and not self._results and not self.tree.has_shared_waits:
             # Everything recorded was delivered, and still nobody has asked for these.
             asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
-            self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self._unread), asked))
+            self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self.history.unread), asked))
             return
         self.waits.sort_out()
         # First what has come from outside, then what is ours to do: an event wins over a sleep that is over.
@@ -266,8 +258,8 @@ class Execution:
         if self._standby is not None:
             self._standby.stop()
         _, call, value_of, at = heapq.heappop(self._results)
-        if call.record is not None and call.record.order is not None and not call.record.is_copied:
-            self._recorded -= 1
+        if call.record is not None:
+            self.history.deliver(call.record)
         if at > self.now:
             self.now = at
         try:
@@ -300,36 +292,31 @@ class Execution:
     def enter(self, call: Call, *, now: int) -> None:
         if self._standby is not None:
             self._standby.stop()
-        body = self.bodies.enter(call, now=now)
+        self.bodies.enter(call, now=now)
         if not self.claimed.recoveries:
-            self.host.observe(self.reports.observed, body)
+            self.host.observe()
 
     # --- what became of it --------------------------------------------------------------------------------------------
 
-    def on_value(self, body: Body, stored: bytes, decoded: Any) -> None:
-        now = self.host.clock.monotonic()
-        if body.watch is not None:
-            body.left(StepEnd.COMPLETED, now=now)
-        if body.call.group is not None:
-            self._left_group(body.call.group)
-        self.reports.complete(body.call, stored, decoded, entered_at=body.entered_at, now=now)
-
     def on_failure(self, body: Body, failure: Failure) -> None:
+        self.alone.call = None
         how = StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED
         body.left(how, now=self.host.clock.monotonic(), error=failure.type)
         if body.call.group is not None:
-            self._left_group(body.call.group)
+            self.left_group(body.call.group)
         failures.tell_step(self.claimed, body, failure)
         self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
 
     def on_interrupt(self, body: Body) -> None:
+        self.alone.call = None
         body.left(StepEnd.STOPPED, now=self.host.clock.monotonic())
         if body.call.group is not None:
-            self._left_group(body.call.group)
+            self.left_group(body.call.group)
         self.entering.add(body.call)
 
-    def _left_group(self, group: Group) -> None:
+    def left_group(self, group: Group) -> None:
+        """One body less of a map is at work: another may begin."""
         group.running -= 1
         self.nudge()
 
@@ -372,10 +359,10 @@ class Execution:
         asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
         if asked_to_stop or (root.cancelling() and self.host.is_ending()):
             self._torn_down(root)
-        elif self._unread:
+        elif self.history.unread:
             if not root.cancelled():
                 root.exception()  # seen: the disagreement explains it
-            self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self._unread))))
+            self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread))))
         else:
             error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
             if error is None:
@@ -408,4 +395,4 @@ class Execution:
         Else every run would wait for the garbage collector, which would have more to do than the worker.
         """
         self.tree.forget_all()
-        del self.tree, self.waits, self.entering, self.bodies, self.reports, self.ending, self._root
+        del self.tree, self.alone, self.waits, self.entering, self.bodies, self.reports, self.ending, self._root

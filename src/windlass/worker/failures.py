@@ -98,11 +98,8 @@ def tell_run(claimed: ClaimedRun, failure: Failure) -> None:
 
 def _place(body: Body) -> str:
     """The line that raised, if there is one: a step that passed its time-out has none."""
-    work = body.work
-    if body.is_timed_out or work is None or not work.done() or work.cancelled():
-        return ""
-    error = work.exception()
-    if error is None or error.__traceback__ is None:
+    error = body.error
+    if body.is_timed_out or error is None or error.__traceback__ is None:
         return ""
     frame = traceback.extract_tb(error.__traceback__, limit=-1)[0]
     return f" at {Path(frame.filename).name}:{frame.lineno}"

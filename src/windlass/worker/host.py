@@ -13,8 +13,8 @@ from windlass.define.registry import Registry
 from windlass.model.time import Duration
 from windlass.runtime import Clock
 from windlass.telemetry.observer import Observer, WorkerWatch
-from windlass.worker.calls import Body
 from windlass.worker.failures import Classify
+from windlass.worker.runners import Runners
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
 
@@ -50,12 +50,13 @@ class Host:
     clock: Clock
     classify: Classify | None
     context: contextvars.Context  # empty of any run: what the worker itself does is no part of one
-    observe: Callable[[Callable[[Body], None], Body], None]  # call back if the body is still at work in a moment
+    observe: Callable[[], None]  # look in a moment at bodies that are still at work
     left: Callable[[Execution], None]  # nothing of this run is at work here any more
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
     is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
     threads: Threads
     turns: Turns
+    runners: Runners
     watch_claim: Callable[[int], None]  # look at claims when this moment of the clock that never goes back has come
     is_draining: bool = False
     watch: WorkerWatch | None = None  # from its start on, if anyone is told

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.answers import answer_of
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import ClaimLost, InvalidInput, ReplayMismatch, Unavailable
 from windlass.model.commands import (
@@ -92,11 +91,13 @@ class Reports:
     def _send(self, command: CompleteStep, call: Call, decoded: Any, asked_at: int) -> None:
         self.unanswered += 1
         heard = functools.partial(self._completed, command, call, decoded, asked_at)
-        answer_of(self._host.work.complete_step(command)).then(heard)
+        self._host.work.complete_step(command).then(heard)
 
     def _completed(self, command: CompleteStep, call: Call, decoded: Any, asked_at: int, outcome: Any) -> None:
         order, execution = command.order, self._execution
-        self._answered()
+        self.unanswered -= 1
+        if self._all_answered is not None:
+            self._tell_answered()
         if isinstance(outcome, Exception):
             if isinstance(outcome, Unavailable) and not self._host.is_draining:
                 # The store is away, and a result is worth more than a slot: while the claim lasts nobody else has the
@@ -113,7 +114,8 @@ class Reports:
             return
         if command.renew_for is not None:
             execution.tenure.renewed(asked_at=asked_at, visibility_for=command.renew_for)
-        execution.result(order, call, lambda: (decoded, None), outcome)
+        if not execution.alone.deliver(call, decoded, outcome):
+            execution.result(order, call, lambda: (decoded, None), outcome)
 
     def _send_again(self, order: int) -> None:
         if not self._execution.is_over:  # else whoever gives the run back sends it, if the claim still holds
@@ -126,8 +128,7 @@ class Reports:
             timer.cancel()
             self._send(*result)
 
-    def _answered(self) -> None:
-        self.unanswered -= 1
+    def _tell_answered(self) -> None:
         if not self.unanswered and self._all_answered is not None:
             self._all_answered.set_result(None)
             self._all_answered = None
@@ -139,19 +140,27 @@ class Reports:
                 self._all_answered = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._all_answered])
 
-    def observed(self, body: Body) -> None:
-        """The body is still at work after a moment: note that it began. Nobody waits for this."""
-        if not self._execution.is_over:
+    def observe(self, before: int) -> int | None:
+        """Note that bodies began which are at work since then. Nobody waits for this. Answers when the next one did."""
+        first: int | None = None
+        for body in self._execution.bodies.working:
+            if body.is_noted:
+                continue
+            if body.entered_at > before:
+                first = body.entered_at if first is None else min(first, body.entered_at)
+                continue
+            body.is_noted = True
             self.unanswered += 1
             heard = functools.partial(self._noted, body)
-            answer_of(self._host.work.begin_step(self._beginning(body.call))).then(heard)
+            self._host.work.begin_step(self._beginning(body.call)).then(heard)
+        return first
 
     def _noted(self, body: Body, outcome: Any) -> None:
-        self._answered()
-        is_at_work = body.work is None or not body.work.done()
+        self.unanswered -= 1
+        self._tell_answered()
         # An observation that could not be written is none. Only a lost claim stops the body; and overtaken by its own
         # completion even that means nothing.
-        if is_at_work and isinstance(outcome, ClaimLost):
+        if not body.has_ended and isinstance(outcome, ClaimLost):
             self._execution.ending.drop(outcome)
 
     async def begin(self, call: Call) -> None:

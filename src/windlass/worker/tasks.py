@@ -45,7 +45,7 @@ class TaskTree:
     def __init__(self, on_done: Callable[[], None]) -> None:
         self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
         self.has_shared_waits = False  # as of the last look: some task awaits a lock or a queue, perhaps another run's
-        self._paths: dict[asyncio.Task[Any], str] = {}
+        self.paths: dict[asyncio.Task[Any], str] = {}  # of the tasks that have not ended, and of the workflow itself
         self._children: dict[asyncio.Task[Any] | None, int] = {}
         self._gathers: WeakSet[asyncio.Future[Any]] | None = None  # known to wait for nothing foreign
         self._on_done = on_done
@@ -53,42 +53,56 @@ class TaskTree:
     def create_root(self, coroutine: Coroutine[Any, Any, Any], context: Context) -> asyncio.Task[Any]:
         """The task of the workflow itself, whose path is empty. In a context that leads back to this tree."""
         task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=context)
-        self._paths[task], self._children[None] = "", 1
+        self.paths[task], self._children[None] = "", 1
         task.add_done_callback(self._forget)
         return task
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
-        if task in self._paths:  # told twice: someone has wrapped our factory, and another worker has wrapped theirs
+        if task in self.paths:  # told twice: someone has wrapped our factory, and another worker has wrapped theirs
             return
         parent = _current_task()
-        if parent not in self._paths:
+        if parent not in self.paths:
             parent = None
         place = self._children[parent] = self._children.get(parent, 0) + 1
-        above = self._paths[parent] + "." if parent is not None and self._paths[parent] else ""
-        self._paths[task] = above + str(place)
+        above = self.paths[parent] + "." if parent is not None and self.paths[parent] else ""
+        self.paths[task] = above + str(place)
         task.add_done_callback(self._forget)
 
     def path(self) -> str:
         """Of the task that runs now; raises KeyError if it is none of ours."""
-        return self._paths[_current_task()]  # type: ignore[index]
+        return self.paths[_current_task()]  # type: ignore[index]
 
-    def owns_current(self) -> bool:
-        return _current_task() in self._paths
+    def current(self) -> asyncio.Task[Any] | None:
+        """The task that runs now, if it is one of ours."""
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # in a thread
+            return None
+        return task if task in self.paths else None
 
     def living(self) -> list[asyncio.Task[Any]]:
-        return [task for task in self._paths if not task.done()]
+        return [task for task in self.paths if not task.done()]
+
+    @property
+    def is_asked_by_root(self) -> bool:
+        """Is the workflow's own task the only one, and at work right now?"""
+        if len(self.paths) > 1:
+            return False
+        for root in self.paths:
+            return root._fut_waiter is None and not root.cancelling()  # type: ignore[attr-defined]
+        return False
 
     def forget_all(self) -> None:
-        self._paths.clear()
+        self.paths.clear()
 
     def has_living(self) -> bool:
-        return len(self._paths) > 1 or any(not task.done() for task in self._paths)
+        return len(self.paths) > 1 or any(not task.done() for task in self.paths)
 
     def foreign_waits(self) -> list[asyncio.Future[Any]] | None:
         """None while a task is about to run; else the futures outside the run that some of its tasks await."""
         foreign: list[asyncio.Future[Any]] = []
         self.has_shared_waits = False
-        for task in self._paths:
+        for task in self.paths:
             if task.done():
                 # Whoever waits for it hears of it in this turn of the loop, after us.
                 return None
@@ -104,7 +118,7 @@ class TaskTree:
         return foreign
 
     def _is_ours(self, waiter: asyncio.Future[Any]) -> bool:
-        if waiter in self.futures or waiter in self._paths:
+        if waiter in self.futures or waiter in self.paths:
             return True
         children = getattr(waiter, "_children", None)  # of gather
         if children is not None:
@@ -117,8 +131,8 @@ class TaskTree:
         return inner is not None and self._is_ours(inner)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
-        if self._paths.get(task):  # the workflow itself stays known: its path is empty
-            del self._paths[task]
+        if self.paths.get(task):  # the workflow itself stays known: its path is empty
+            del self.paths[task]
         self._children.pop(task, None)
         self._on_done()
 

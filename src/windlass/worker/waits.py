@@ -32,6 +32,10 @@ class Waits:
     def __bool__(self) -> bool:
         return bool(self.timed or self.open)
 
+    @property
+    def is_any(self) -> bool:
+        return bool(self.new or self.timed or self.open or self.is_undecided or self.dropped)
+
     def begin(self, call: Call) -> None:
         """A wait that is not on record: it is written at the next standstill."""
         group = call.group
@@ -110,7 +114,7 @@ class Waits:
 
     def sort_out(self) -> None:
         """Let go of what the code has given up since the last look."""
-        if not (self.new or self.timed or self.open or self.is_undecided):
+        if not self.is_any:
             return
         self.new = [call for call in self.new if not call.is_given_up]
         for call in [*self.timed, *self.open.values()]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections import deque
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, NoReturn
@@ -22,7 +21,6 @@ from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
 from windlass.worker import mismatch
-from windlass.worker.calls import Body
 from windlass.worker.claims import Claims
 from windlass.worker.context import RunContext
 from windlass.worker.drain import Drain
@@ -31,6 +29,7 @@ from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Durations, Host
 from windlass.worker.presence import Presence
 from windlass.worker.reports import LATER, NO_DELAY
+from windlass.worker.runners import Runners
 from windlass.worker.tasks import track_tasks
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
@@ -68,7 +67,6 @@ class Worker:
         self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
         self._has_news = False
         self._executions: set[Execution] = set()
-        self._observed: deque[tuple[int, Callable[[Body], None], Body]] = deque()
         self._is_observing = False
         self._slot_freed = asyncio.Event()
         self._claims = Claims(clock, self._executions)
@@ -94,6 +92,7 @@ class Worker:
             is_ending=self._is_ending,
             threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
             turns=Turns(context),
+            runners=Runners(context),
             watch_claim=self._claims.watch,
             left=self._left,
         )
@@ -362,22 +361,21 @@ class Worker:
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
 
-    def _observe(self, note: Callable[[Body], None], body: Body) -> None:
+    def _observe(self) -> None:
         """One timer for all bodies: a body that is still at work when it fires has its start noted."""
-        self._observed.append((self._host.clock.monotonic(), note, body))
         if not self._is_observing:
             self._is_observing = True
             self._host.clock.call_later(OBSERVE_AFTER, self._look_at_bodies)
 
     def _look_at_bodies(self) -> None:
-        now = self._host.clock.monotonic()
-        while self._observed and (self._observed[0][0] + OBSERVE_AFTER <= now or _is_done(self._observed[0][2])):
-            _, note, body = self._observed.popleft()
-            if not _is_done(body):
-                note(body)
-        self._is_observing = bool(self._observed)
-        if self._observed:
-            self._host.clock.call_later(self._observed[0][0] + OBSERVE_AFTER - now, self._look_at_bodies)
+        now, first = self._host.clock.monotonic(), None
+        for execution in self._executions:
+            if not execution.is_over and not execution.claimed.recoveries:
+                left = execution.reports.observe(now - OBSERVE_AFTER)
+                first = left if first is None or (left is not None and left < first) else first
+        self._is_observing = first is not None
+        if first is not None:
+            self._host.clock.call_later(first + OBSERVE_AFTER - now, self._look_at_bodies)
 
     def _is_ending(self) -> bool:
         return self._host.is_draining or any(task.cancelling() for task in self._tasks)
@@ -385,10 +383,6 @@ class Worker:
     def _interrupted(self, error: BaseException) -> None:
         """A body in a thread asked the process to stop: let whoever owns the loop hear of it."""
         raise error
-
-
-def _is_done(body: Body) -> bool:
-    return body.work is None or body.work.done()
 
 
 async def _raise(error: Exception) -> NoReturn:

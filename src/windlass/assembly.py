@@ -22,7 +22,7 @@ from windlass.settings import Settings, parse_url
 from windlass.store.base import Hooks, Store
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.reader import SqliteReader
-from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.store import IN_MEMORY, SqliteStore
 from windlass.store.version import newest, read_postgres, read_sqlite
 from windlass.telemetry.observer import Observer
 
@@ -70,11 +70,12 @@ async def open_engine(
     """Connect, migrate, listen. Raises StoreRefused if the database cannot be used."""
     location = parse_url(url)
     store: Store
-    elsewhere: Elsewhere
+    elsewhere: Elsewhere | None = None
     if location.kind == "sqlite":
         store = sqlite = SqliteStore(location.target, clock=clock, hooks=hooks)
-        # A hint from outside comes in real time, also in a test whose clock stands still.
-        elsewhere = FileWatch(sqlite.data_version, clock=SystemClock())
+        if location.target != IN_MEMORY:  # which nobody else has
+            # A hint from outside comes in real time, also in a test whose clock stands still.
+            elsewhere = FileWatch(sqlite.data_version, clock=SystemClock(), path=location.target)
     else:
         # The database's own clock decides, unless a test brings one.
         injected = None if isinstance(clock, SystemClock) else clock

@@ -7,7 +7,7 @@ own: that was most of what a step cost. `then` is called where the answer arrive
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -77,6 +77,17 @@ def answer_of(asked: Awaitable[T]) -> Answer[T]:
 
     asyncio.ensure_future(asked).add_done_callback(done)
     return answer
+
+
+async def outcomes(answers: Sequence[Answer[T]]) -> list[T | Exception]:
+    """What each of them came back with: the value, or the exception instead of it."""
+    found: list[T | Exception] = []
+    for answer in answers:  # most came in one batch, and are there once the first is
+        try:
+            found.append(await answer)
+        except Exception as error:
+            found.append(error)
+    return found
 
 
 class _Cancelled(Exception):

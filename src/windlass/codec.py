@@ -116,6 +116,16 @@ class Codec:
             back = self._check_result(value, back, type, what=f"{what} {name!r}")
         return (data if self._hook is None else self._seal(data)), back
 
+    def encode_plain(self, args: tuple[Any, ...], types: Sequence[Any]) -> tuple[bytes, bytes] | None:
+        """`encode_hashed` of plain values of just these types, which most arguments are; None: check them first."""
+        for value, type in zip(args, types, strict=False):
+            if kind_of(value) is not type:
+                return None
+        data = self._quick(args)
+        if data is None:
+            return None
+        return (data if self._hook is None else self._seal(data)), blake2b(data, digest_size=16).digest()
+
     def check_arguments(self, args: tuple[Any, ...], types: Sequence[Any], names: Sequence[str], *, what: str) -> None:
         """Refuse an argument that is not what its parameter declares, or would not arrive as what it is."""
         for value, type, name in zip(args, types, names, strict=False):

@@ -70,6 +70,7 @@ class Ids:
     def __init__(self, clock: Clock, rng: Rng) -> None:
         self._clock, self._rng = clock, rng
         self._last = 0
+        self._moment, self._prefix = -1, ""  # the milliseconds that were written last, and how
 
     def run(self) -> str:
         return "run_" + self._next()
@@ -86,4 +87,17 @@ class Ids:
             # The same millisecond, or a clock that went back: stay sortable and unique.
             value = self._last + 1 + self._rng.getrandbits(32)
         self._last = value
-        return "".join([PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
+        moment = value >> 80
+        if moment != self._moment:
+            self._moment = moment
+            self._prefix = "".join([PAIRS[(moment >> shift) & 1023] for shift in range(40, -1, -10)])
+        return self._prefix + (
+            PAIRS[(value >> 70) & 1023]
+            + PAIRS[(value >> 60) & 1023]
+            + PAIRS[(value >> 50) & 1023]
+            + PAIRS[(value >> 40) & 1023]
+            + PAIRS[(value >> 30) & 1023]
+            + PAIRS[(value >> 20) & 1023]
+            + PAIRS[(value >> 10) & 1023]
+            + PAIRS[value & 1023]
+        )

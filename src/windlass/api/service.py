@@ -6,7 +6,6 @@ Nothing above this file sees a row, a connection or a transaction.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Protocol
 
 from windlass.answers import Answer
@@ -64,7 +63,7 @@ from windlass.model.worker import EndedRuns, LockKind, Worker
 class Runs(Protocol):
     """For those who start runs and wait for them."""
 
-    def start_run(self, command: StartRun) -> Awaitable[Started]:
+    def start_run(self, command: StartRun) -> Answer[Started]:
         """Create the run, or answer with the one its key belongs to. Raises AlreadyExists on other input."""
         ...
 

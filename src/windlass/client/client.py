@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from windlass.answers import outcomes
 from windlass.api.service import Runs
 from windlass.client.calls import Call, check_calls
 from windlass.client.handle import Door, Handle
@@ -52,8 +52,8 @@ class Client:
             return []
         runs = await self._door.runs()
         # Asked for in their order and at once, so that they share commits.
-        answers = await asyncio.gather(*(runs.start_run(command) for _, command in wanted), return_exceptions=True)
-        refused = {position: answer for position, answer in enumerate(answers) if isinstance(answer, BaseException)}
+        answers = await outcomes([runs.start_run(command) for _, command in wanted])
+        refused = {position: answer for position, answer in enumerate(answers) if isinstance(answer, Exception)}
         if refused:
             raise await self._first_of(runs, refused, wanted)
         return [
@@ -80,8 +80,8 @@ class Client:
         return Handle(self._door, key=check_key(key, what="key"), definition=definition)
 
     async def _first_of(
-        self, runs: Runs, refused: Mapping[int, BaseException], wanted: Sequence[tuple[WorkflowDefinition, StartRun]]
-    ) -> BaseException:
+        self, runs: Runs, refused: Mapping[int, Exception], wanted: Sequence[tuple[WorkflowDefinition, StartRun]]
+    ) -> Exception:
         """What to raise for several: an unknown outcome before a conflict, which names where it and its like stand."""
         for error in refused.values():
             if not isinstance(error, AlreadyExists):

@@ -36,6 +36,8 @@ class Opening(Generic[T]):
         if self.is_closed:
             raise NotAllowed(CLOSED)
         self.check_owner()
+        if self._task is not None and self._task.done():
+            return self._task.result()
         if self._task is None:
             loop = asyncio.get_running_loop()
             self._owner = (os.getpid(), loop)

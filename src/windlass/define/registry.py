@@ -132,6 +132,8 @@ class Registry:
         else:
             function = _check_workflow(wanted, verb)
             definition = self._declared_as(function)
+            if definition is not None:
+                return definition
             name, hint = function.__name__, _how_to_declare(function)
         if definition is not None:
             return definition

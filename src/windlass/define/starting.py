@@ -25,12 +25,23 @@ def start_command(
     allowed: tuple[str, ...],
 ) -> StartRun:
     """Raises InvalidInput; `verb` and `allowed` are what the caller offers its users."""
-    refuse_unknown_options(options, verb=verb, function=definition.function, args=args, allowed=allowed)
-    check_arguments(definition, args, codec=codec)
+    if options:
+        refuse_unknown_options(options, verb=verb, function=definition.function, args=args, allowed=allowed)
+    encoded, hashed = _encode(definition, tuple(args), codec=codec)
+    if not options:
+        return StartRun(
+            namespace=namespace,
+            name=definition.name,
+            version=definition.version,
+            queue=definition.queue,
+            priority=0,
+            input=encoded,
+            input_hash=hashed,
+            timeout_for=definition.timeout_for,
+        )
     given = {option: value for option, value in options.items() if value is not None}
     if "delay" in given and "at" in given:
         raise InvalidInput(f"{verb}() takes delay or at, not both.", reason="invalid_option", path="at")
-    encoded, hashed = codec.encode_hashed(tuple(args))
     timeout = given.get("timeout")
     return StartRun(
         namespace=namespace,
@@ -47,6 +58,15 @@ def start_command(
         if timeout is None
         else to_duration(timeout, what="timeout", allow_zero=False),
     )
+
+
+def _encode(definition: WorkflowDefinition, args: tuple[Any, ...], *, codec: Codec) -> tuple[bytes, bytes]:
+    if definition.required <= len(args) <= len(definition.argument_types):
+        encoded = codec.encode_plain(args, definition.argument_types)
+        if encoded is not None:
+            return encoded
+    check_arguments(definition, args, codec=codec)
+    return codec.encode_hashed(args)
 
 
 def check_arguments(definition: WorkflowDefinition, args: Sequence[Any], *, codec: Codec) -> None:

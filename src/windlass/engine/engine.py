@@ -129,7 +129,7 @@ class EngineRuns:
         self._parts = parts
         self._results = Results(parts)
 
-    def start_run(self, command: StartRun) -> Awaitable[Started]:
+    def start_run(self, command: StartRun) -> Answer[Started]:
         return start.start_run(self._parts, command)
 
     async def wait_for_result(self, namespace: str, run_id: RunId, wait_for: Duration | None) -> Outcome:

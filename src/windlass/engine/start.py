@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from windlass.answers import Answer
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
 from windlass.errors import AlreadyExists
@@ -33,7 +34,7 @@ class Request:
     is_gated: bool = False  # behind a closed gate: created, and not dispatched
 
 
-def start_run(parts: Parts, command: StartRun) -> Awaitable[Started]:
+def start_run(parts: Parts, command: StartRun) -> Answer[Started]:
     offer = None
     if command.delay_for is None and command.at is None:
         offer = parts.offers.reserve(command.namespace, _lane(command))

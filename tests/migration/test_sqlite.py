@@ -31,6 +31,60 @@ TABLES = {
 }
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 
+# A row with a value in every column, none of them twice where it can be helped.
+RUN = {
+    "namespace": "n",
+    "id": "run_1",
+    "name": "w",
+    "version": "2",
+    "queue": "q",
+    "priority": 3,
+    "status": "running",
+    "available_at": 4,
+    "token": 5,
+    "worker": "wrk_1",
+    "poll": 6,
+    "attempts": 7,
+    "recoveries": 8,
+    "created_at": 9,
+    "started_at": 10,
+    "finished_at": 11,
+    "result_hash": b"12",
+    "expires_at": 13,
+    "held": 1,
+    "parent": "run_2",
+    "parent_step": "step",
+    "follows_parent": 14,
+    "unmet": 15,
+    "starts_at": 16,
+    "retry_of": "run_3",
+    "origin": "run_4",
+    "begun_at": 17,
+    "schedule": "nightly",
+    "slot": 18,
+    "scheduled_at": 19,
+}
+STEP = {
+    "namespace": "n",
+    "run_id": "run_1",
+    "step_key": "k",
+    "attempt": 2,
+    "kind": "event",
+    "status": "waiting",
+    "step_order": 3,
+    "token": 4,
+    "failures": 5,
+    "input_hash": b"6",
+    "output": b"7",
+    "failure": b"8",
+    "due_at": 9,
+    "started_at": 10,
+    "finished_at": 11,
+    "awaits": "replied",
+    "detail": b"12",
+    "dropped": 13,
+}
+
 # Waits for a line, so that all of them begin at the same moment.
 OPEN_AND_CLOSE = """
 import asyncio, sys
@@ -201,3 +255,31 @@ def test_processes_that_migrate_at_once_all_succeed(path: Path) -> None:
 
     assert [process.returncode for process in processes] == [0, 0, 0], endings
     open_and_close(path)
+
+
+def test_what_is_in_a_table_that_is_made_anew_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass.store import migrate
+
+    known = migrations("sqlite")
+    monkeypatch.setattr(migrate, "migrations", lambda dialect: known[:4])
+    open_and_close(path)
+    monkeypatch.undo()
+    database = apsw.Connection(str(path))
+    values = {"runs": RUN, "steps": STEP}
+    for table, columns in values.items():
+        marks = ", ".join("?" for _ in columns)
+        database.execute(f"insert into {table} ({', '.join(columns)}) values ({marks})", tuple(columns.values()))
+    was = {table: database.execute(f"select * from {table}").fetchall() for table in values}
+    indexes = database.execute("select name, sql from sqlite_schema where type = 'index' order by name").fetchall()
+    database.close()
+
+    open_and_close(path)
+
+    database = apsw.Connection(str(path))
+    assert {table: database.execute(f"select * from {table}").fetchall() for table in values} == was
+    assert None not in was["runs"][0]
+    assert None not in was["steps"][0]
+    assert (
+        database.execute("select name, sql from sqlite_schema where type = 'index' order by name").fetchall() == indexes
+    )
+    database.close()

@@ -91,18 +91,18 @@ class ClaimsBlindly(Wrapped):
     async def claim_runs(self, command: ClaimRuns) -> Any:
         if not await self._store.read("blind spot", self._is_blind_to):
             return await self._real.claim_runs(command)
-        await self._store.run_tx(
-            "claim_blindly",
-            lambda tx: tx.runs.claim(
-                namespace=command.namespace,
-                served=command.served,
-                limit=command.limit,
-                worker=command.worker,
-                poll=command.poll,
-                claim_for=command.claim_for,
-            ),
-        )
+        await self._store.run_tx("claim_blindly", lambda tx: self._claim(tx, command))
         return []
+
+    async def _claim(self, tx: Tx, command: ClaimRuns) -> None:
+        await tx.runs.claim(
+            namespace=command.namespace,
+            served=command.served,
+            limit=command.limit,
+            worker=command.worker,
+            poll=command.poll,
+            claim_for=command.claim_for,
+        )
 
     async def _is_blind_to(self, tx: Tx) -> bool:
         raise NotImplementedError
@@ -115,6 +115,14 @@ class IgnoresGates(ClaimsBlindly):
 
     async def _is_blind_to(self, tx: Tx) -> bool:
         return bool(await tx.gates.closed(do.NAMESPACE))
+
+    async def _claim(self, tx: Tx, command: ClaimRuns) -> None:
+        closed = await tx.gates.closed(do.NAMESPACE)
+        for gate in closed:
+            await tx.gates.set(replace(gate, is_paused=False))
+        await super()._claim(tx, command)
+        for gate in closed:
+            await tx.gates.set(gate)
 
 
 class IgnoresExpiry(ClaimsBlindly):

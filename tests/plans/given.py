@@ -309,10 +309,10 @@ def hot(call: Call, *indexes: str) -> Hot:
 
 
 HOT = {
-    "claim_runs: nothing is due": hot(claiming(INVOICES, NOBODYS), CLAIM, RUN, PAYLOAD),
-    "claim_runs: more is due than asked for": hot(claiming(REFUNDS, INVOICES), CLAIM, RUN, PAYLOAD),
-    "next_due_run: all is due later": hot(next_due(INVOICES, NOBODYS), CLAIM),
-    "next_due_run: much is due": hot(next_due(REFUNDS, INVOICES), CLAIM),
+    "claim_runs: nothing is due": hot(claiming(INVOICES, NOBODYS), CLAIM, RUN, PAYLOAD, GATES),
+    "claim_runs: more is due than asked for": hot(claiming(REFUNDS, INVOICES), CLAIM, RUN, PAYLOAD, GATES),
+    "next_due_run: all is due later": hot(next_due(INVOICES, NOBODYS), CLAIM, GATES),
+    "next_due_run: much is due": hot(next_due(REFUNDS, INVOICES), CLAIM, GATES),
     "complete_steps": hot(
         lambda tx: tx.steps.complete([given.completed(run, renew_for=HOUR, key=key) for run in HELD for key in "bc"]),
         RUN,

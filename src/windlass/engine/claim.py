@@ -8,18 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
+from windlass.engine.again import until_answered
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
-from windlass.engine.release import release_run, save_run, tell_of_pause
+from windlass.engine.release import release_run
 from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
-from windlass.model.run import PAUSED_BY, Run, RunStatus
+from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import MILLISECOND, Duration, Instant
 from windlass.notify.local import Subscription, gates_topic, queue_topic
-from windlass.rules import gates as gate_rules
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
 from windlass.runtime import SystemClock
@@ -54,8 +54,7 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
     """What is due now, else how long until something is. Looks before it writes: an idle poll takes no lock."""
 
     async def look(tx: Tx) -> tuple[Instant | None, Instant]:
-        served = gate_rules.passing(command.served, await tx.gates.closed(command.namespace))
-        return await tx.runs.next_due(namespace=command.namespace, served=served), await tx.now()
+        return await tx.runs.look(namespace=command.namespace, served=command.served)
 
     due_at, now = await parts.store.read("next_due", look, single=True)
     if due_at is None or due_at > now:
@@ -67,25 +66,17 @@ async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun]
 
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
-    tries, asked_at = 0, parts.clock.monotonic()
-    ended: list[tuple[Run, FinishRun]] = []
-    held: list[Run] = []
+    asked, asked_at = 0, parts.clock.monotonic()
+    rows: list[ClaimedRow] = []
+    histories: dict[RunId, list[Step]] = {}
 
-    async def claim(tx: Tx) -> list[ClaimedRun]:
-        nonlocal tries
-        tries += 1
-        ended.clear()
-        held.clear()
-        rows: list[ClaimedRow] = []
-        if tries > 1:  # the answer to this very poll may be lost: its runs are ours already
-            ours = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
-            rows = [row for row in ours if await _renew(tx, row, command)]  # time has passed since they were claimed
+    async def claim(tx: Tx) -> None:
+        nonlocal rows, histories
+        rows = await _claimed_before(tx, command) if asked > 1 else []
         if not rows:
-            # What is open now stays so until this is committed: after a pause nothing behind it is claimed any more.
-            served = gate_rules.passing(command.served, await tx.gates.share(command.namespace, served=command.served))
             rows = await tx.runs.claim(
                 namespace=command.namespace,
-                served=served,
+                served=command.served,
                 limit=command.limit,
                 worker=command.worker,
                 poll=command.poll,
@@ -94,31 +85,52 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
         # A second statement on purpose: the claim's own would read history as of before its lock.
         seen = [row.run.id for row in rows if row.run.attempts > 1 or row.run.retry_of is not None]
         histories = await tx.steps.histories(command.namespace, run_ids=seen) if seen else {}
-        now = await tx.now()
-        claimed = []
-        for row in rows:
-            history = histories.get(row.run.id, [])
-            ending = _ending(row.run, history, max_recoveries=parts.settings.max_recoveries, now=now)
-            if ending is not None:
-                ended.append((row.run, ending))
-            elif row.run.is_held:  # a person wants it paused, and its last holder never came to that
-                held.append(await save_run(tx, run_rules.hold(row.run), was=row.run, cause=PAUSED_BY))
-            else:
-                claimed.append(_claimed(row, history, command, now=now, asked_at=asked_at))
-        return claimed
 
-    async def claim_and_end() -> list[ClaimedRun]:
-        claimed = await parts.run_tx("claim_runs", claim)
+    def ask() -> Awaitable[None]:
+        nonlocal asked
+        asked += 1
+        # One write, behind which history is only read; asked again, there may be claims to renew before it.
+        return parts.store.run_tx("claim_runs", claim, single=asked == 1)
+
+    async def claim_and_judge() -> list[ClaimedRun]:
+        await until_answered(parts.clock, ask)
+        return await _judge(parts, command, rows, histories, asked_at=asked_at)
+
+    return await _never_lost(parts, command, claim_and_judge())
+
+
+async def _claimed_before(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
+    """What this very poll has claimed, should its answer have been lost; renewed, because time has passed since."""
+    ours = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+    return [row for row in ours if await _renew(tx, row, command)]
+
+
+async def _judge(
+    parts: Parts,
+    command: ClaimRuns,
+    rows: Sequence[ClaimedRow],
+    histories: Mapping[RunId, Sequence[Step]],
+    *,
+    asked_at: int,
+) -> list[ClaimedRun]:
+    """What of it is to be executed. The rest ends here, or is paused, each in a transaction of its own."""
+    claimed: list[ClaimedRun] = []
+    ended: list[tuple[Run, FinishRun]] = []
+    for row in rows:
+        history = histories.get(row.run.id, ())
+        ending = _ending(row.run, history, max_recoveries=parts.settings.max_recoveries, now=row.at)
+        if ending is not None:
+            ended.append((row.run, ending))
+        elif row.run.is_held:  # a person wants it paused, and its last holder never came to that
+            await _give_back(parts, command.namespace, row.run.id, token=row.run.token)
+        else:
+            claimed.append(_claimed(row, history, command, asked_at=asked_at))
+    if ended:  # whoever waits for them is locked before they are
         await _end_all(parts, ended)
-        for run in held:
-            tell_of_pause(parts, run.namespace, run.id)
-        return claimed
-
-    return await _never_lost(parts, command, claim_and_end())
+    return claimed
 
 
 async def _end_all(parts: Parts, ended: Sequence[tuple[Run, FinishRun]]) -> None:
-    """In a transaction of their own, because whoever waits for them is locked before they are."""
     outcomes = await asyncio.gather(*map(_finisher(parts), (item for _, item in ended)), return_exceptions=True)
     for (run, item), outcome in zip(ended, outcomes, strict=True):
         if not isinstance(outcome, BaseException):
@@ -174,20 +186,18 @@ async def _give_all_back(parts: Parts, command: ClaimRuns, claiming: asyncio.Tas
     await asyncio.wait([claiming])
     if claiming.exception() is None:
         for run in claiming.result():
-            await _give_back(parts, command, run)
+            await _give_back(parts, command.namespace, run.run_id, token=run.token)
 
 
-async def _give_back(parts: Parts, command: ClaimRuns, run: ClaimedRun) -> None:
+async def _give_back(parts: Parts, namespace: str, run_id: RunId, *, token: int) -> None:
     try:
-        await release_run(parts, Claim(namespace=command.namespace, run_id=run.run_id, token=run.token))
+        await release_run(parts, Claim(namespace=namespace, run_id=run_id, token=token))
     except (ClaimLost, Unavailable):
         return  # it comes back by itself when the claim ends
 
 
-def _claimed(
-    row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, now: Instant, asked_at: int
-) -> ClaimedRun:
-    run = row.run
+def _claimed(row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, asked_at: int) -> ClaimedRun:
+    run, now = row.run, row.at
     return ClaimedRun(
         run_id=run.id,
         name=run.name,
@@ -202,7 +212,7 @@ def _claimed(
         visibility_for=command.claim_for(run.name),
         asked_at=asked_at,
         waited_for=Duration(max(0, now - row.due_at)),
-        history=tuple(step_rules.record(step, now=now) for step in history),
+        history=tuple([step_rules.record(step, now=now) for step in history]),
         expires_in=step_rules.remaining(run.expires_at, now=now),
         parent=run.parent,
         origin=run.origin,
@@ -216,7 +226,7 @@ async def _wait_with_offer(
     parts: Parts, command: ClaimRuns, subscription: Subscription, pause: int
 ) -> list[ClaimedRun]:
     def orphan(run: ClaimedRun) -> None:
-        parts.spawn(_give_back(parts, command, run))
+        parts.spawn(_give_back(parts, command.namespace, run.run_id, token=run.token))
 
     offer = Offer(command, subscription, orphan)
     parts.offers.add(offer)

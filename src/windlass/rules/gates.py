@@ -20,11 +20,6 @@ def is_behind(served: Served, closed: Sequence[Gate]) -> Gate | None:
     return None
 
 
-def passing(served: Iterable[Served], closed: Sequence[Gate]) -> tuple[Served, ...]:
-    """Those of the lanes that no closed gate keeps back."""
-    return tuple(item for item in served if is_behind(item, closed) is None) if closed else tuple(served)
-
-
 def gates_of(namespace: str, served: Iterable[Served]) -> set[tuple[GateKind, str]]:
     """Every gate that these lanes stand behind, open or closed."""
     lanes = tuple(served)

@@ -54,7 +54,7 @@ class Connection(Protocol):
         """Execute over many rows; parameters are attributes of each row. Answers {ordinal: time} of those that passed.
 
         PostgreSQL: one statement, every parameter an array. SQLite: for each row the first statement of the text is the
-        guarded one, and the statements behind it run only if it changed something.
+        guarded one, and the statements behind it run only if it changed something, or once for all rows that did.
         """
         ...
 

@@ -93,13 +93,47 @@ def test_statements_of_a_batch_are_numbered_each_on_its_own(folder: Path) -> Non
 
 def test_columns_of_the_first_answer_are_no_parameters(folder: Path) -> None:
     text_of(
-        folder, "-- each: id, was\nselect id, was from runs limit :limit;\nupdate runs set a = :was where id = :id;"
+        folder,
+        "-- each: id, was\nselect id, was from runs limit :limit;\n"
+        "-- together: id, was\nupdate runs set a = :was where id in (select value from json_each(:id));",
     )
 
     query = load("sqlite", folder=folder)["load_run"]
 
     assert query.parameters == {"limit"}
     assert query.each == ("id", "was")
+
+
+def test_statements_say_for_which_rows_of_a_batch_they_are(folder: Path) -> None:
+    text_of(
+        folder,
+        "update runs set a = 1 where id = :id;\n-- when: due\nupdate runs set b = :due where id = :id;\n"
+        "-- together: id, status\ninsert into log select :status, value from json_each(:id);",
+    )
+
+    first, second, third = load("sqlite", folder=folder)["load_run"].statements
+
+    assert (first.when, second.when, third.when) == (None, "due", None)
+    assert (first.together, second.together, third.together) == ((), (), ("id", "status"))
+    assert third.text == "insert into log select ?1, value from json_each(?2)"
+
+
+def test_the_rows_of_a_batch_are_arrays_of_which_all_but_the_first_may_be_one_value(folder: Path) -> None:
+    (folder / "postgres" / "runs.sql").write_text(
+        "-- name: load_run\n-- Differs.\n-- key: id, token\n"
+        "with held as (select i.*, 1 as at from {given: id text, token bigint} as i) {passed: held}"
+    )
+
+    text = text_of(folder, "select :id, :token", dialect="postgres")
+
+    assert text == (
+        "with held as (select i.*, 1 as at from (select u.id, case when cardinality($1::bigint[]) = 1"
+        ' then ($1::bigint[])[1] else u."token" end as "token" from unnest($2::text[], $1::bigint[])'
+        ' as u ("id", "token")) as i) select max(at) as at, null, null from held'
+        " having count(*) = cardinality($2::text[])"
+        " union all select at, id, token from held where (select count(*) from held) < cardinality($2::text[])"
+    )
+    assert load("postgres", folder=folder)["load_run"].statements[0].shared == {"token"}
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,15 @@ class PostgresConnection:
             return {}
         key_of = attrgetter(*found.key)
         ordinals: dict[tuple[Any, ...], int] = {}
-        for ordinal, row in enumerate(rows):
-            ordinals.setdefault(key_of(row), ordinal)
+        for ordinal, key in enumerate(map(key_of, rows)):
+            ordinals.setdefault(key, ordinal)
         # Sorted, because rows are locked in the order they are sent in, and every batch must lock in the same order.
-        columns = zip(*[values_of(rows[ordinals[key]]) for key in sorted(ordinals)], strict=True)
+        keys = sorted(ordinals)
+        columns = _columns(statement, [values_of(rows[ordinals[key]]) for key in keys])
         answers = await self._send(self._session.fetch, statement.text, *columns, *self._tail(statement))
-        return {ordinals[key]: at for *columns_of_key, at in answers if (key := tuple(columns_of_key))}
+        if len(answers) == 1 and answers[0][1] is None:
+            return dict.fromkeys(ordinals.values(), answers[0][0])
+        return {ordinals[tuple(key)]: at for at, *key in answers}
 
     async def now(self) -> Instant:
         if self._clock is not None:
@@ -87,6 +90,16 @@ class PostgresConnection:
             return ()
         assert self._clock is not None  # without one the catalogue is loaded with the database's clock
         return (self._clock.now(),)
+
+
+def _columns(statement: Statement, values: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    """The arrays of a batch. What is the same in every row is sent once: the driver looks at every element."""
+    columns: list[Sequence[Any]] = []
+    for name, column in zip(statement.parameters, zip(*values, strict=True), strict=True):
+        first, count = column[0], len(column)
+        is_same = name in statement.shared and column[-1] == first and column.count(first) == count
+        columns.append(column[:1] if is_same else column)
+    return columns
 
 
 class SingleStatement(PostgresConnection):

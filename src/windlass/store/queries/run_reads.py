@@ -43,10 +43,16 @@ class RunReads:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def next_due(self, *, namespace: str, served: Sequence[Served]) -> Instant | None:
-        """The earliest due time among what is served: now or before means there is work."""
+    async def look(self, *, namespace: str, served: Sequence[Served]) -> tuple[Instant | None, Instant]:
+        """The earliest due time among what is served and behind no closed gate, and the time of the look."""
         row = await self._connection.first("next_due_run", namespace=namespace, served=served_to_json(served))
-        return None if row is None else row[0]
+        assert row is not None  # an aggregate has an answer
+        return row[0], row[1]
+
+    async def next_due(self, *, namespace: str, served: Sequence[Served]) -> Instant | None:
+        """The earliest due time: now or before means there is work."""
+        due_at, _ = await self.look(namespace=namespace, served=served)
+        return due_at
 
     async def load(self, namespace: str, id: RunId) -> Run | None:
         row = await self._connection.first("load_run", namespace=namespace, id=id)

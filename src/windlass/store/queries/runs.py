@@ -16,6 +16,10 @@ from windlass.store.rows import RUN_COLUMNS, RUN_STATUS, Row, failure_to_bytes, 
 
 __all__ = ["ClaimedRow", "Ending", "NewRun", "RunQueries"]
 
+# Where a claimed row has what it is sorted by, and what it has beside its run.
+ID, PRIORITY = 1, 5
+WAS, DUE_AT, INPUT, START_KEY, AT = range(RUN_COLUMNS, RUN_COLUMNS + 5)
+
 
 class NewRun(Struct, frozen=True, kw_only=True):
     """A run to create. With a worker it is born claimed for `claim_for`, else due at `at` or after `delay_for`."""
@@ -45,6 +49,7 @@ class ClaimedRow(Struct, frozen=True, kw_only=True):
     due_at: Instant  # before the claim; of one whose answer was lost, when it ends
     input: bytes
     start_key: str | None
+    at: Instant  # when it was claimed; of one whose answer was lost, when it was asked for again
 
 
 class FinishedRow(Struct, frozen=True, kw_only=True):
@@ -76,6 +81,7 @@ class RunQueries(RunReads):
     ) -> list[ClaimedRow]:
         """Claim up to `limit` due runs of what is served, most urgent first. Safe under any number of claimers.
 
+        Nothing is claimed behind a gate that is closed, and none is closed until this transaction ends.
         `claim_for` says for how long, by the name of the workflow.
         """
         rows = await self._connection.all(
@@ -151,20 +157,18 @@ class RunQueries(RunReads):
 
 
 def _claimed(rows: Sequence[Row]) -> list[ClaimedRow]:
-    claimed = []
     # `returning` has no order, so the order is made here: priority, then the due time before the claim, then the id.
-    for row in sorted(rows, key=lambda row: (-row[5], row[RUN_COLUMNS + 1], row[1])):
-        was, due_at, input, start_key = row[RUN_COLUMNS:]
-        claimed.append(
-            ClaimedRow(
-                run=run_from_row(row),
-                was=RunStatus.PENDING if was is None else RUN_STATUS[was],
-                due_at=due_at,
-                input=input,
-                start_key=start_key,
-            )
+    return [
+        ClaimedRow(
+            run=run_from_row(row),
+            was=RunStatus.PENDING if row[WAS] is None else RUN_STATUS[row[WAS]],
+            due_at=row[DUE_AT],
+            input=row[INPUT],
+            start_key=row[START_KEY],
+            at=row[AT],
         )
-    return claimed
+        for row in sorted(rows, key=lambda row: (-row[PRIORITY], row[DUE_AT], row[ID]))
+    ]
 
 
 def _encoded(row: FinishRun) -> FinishedRow:

@@ -15,39 +15,56 @@ values (:namespace, :id, :name, :version, :queue, :priority,
 on conflict do nothing;
 insert into payloads (namespace, run_id, start_key, input)
 values (:namespace, :id, :start_key, :input);
+-- together: id, namespace, worker
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-values (:namespace, 'run', :id, null,
-        case when :worker is null then 'pending' else 'running' end,
-        case when :worker is null then 'start' else 'dispatch' end, {now});
+select :namespace, 'run', i.value, null,
+       case when :worker is null then 'pending' else 'running' end,
+       case when :worker is null then 'start' else 'dispatch' end, {now}
+  from json_each(:id) as i;
 
 -- name: claim_runs
--- Claim up to :limit due runs of the lanes served, most urgent first. Lanes are found by hopping from priority to
--- priority along the claim index; each is read as one bounded range, so rows due later or of others cost nothing.
--- each: id, was, available_at, token, attempts, recoveries, started_at
-with recursive {lanes}
+-- Claim up to :limit due runs of the lanes served, most urgent first, behind no gate that is closed. Lanes are found by
+-- hopping from priority to priority along the claim index; each is read as one bounded range, so rows due later or of
+-- others cost nothing.
+-- each: row, claim_for
+with recursive closed as materialized (
+    select g.kind, g.name from gates g where g.namespace = :namespace and g.is_paused = 1
+),
+{lanes},
+due as (
+    select r.rowid as "row", l.claim_for
+      from lanes l
+     cross join runs r on r.rowid in (
+           select d.rowid from runs d
+            where d.namespace = :namespace and d.queue = l.queue and d.name = l.name and d.version = l.version
+              and d.priority = l.priority and d.available_at <= {now}
+            order by d.available_at, d.id limit :limit)
+     where l.priority is not null
+     order by r.priority desc, r.available_at, r.id
+     limit :limit
+)
 select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
-       min({now} + l.claim_for, coalesce(max(r.expires_at, {now}), {now} + l.claim_for)) as available_at,
+       min({now} + due.claim_for, coalesce(max(r.expires_at, {now}), {now} + due.claim_for)) as available_at,
        r.token + 1 as token, :worker as worker, :poll as poll,
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
        r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of, r.origin, r.begun_at,
-       r.schedule, r.slot, r.scheduled_at, r.status as was, r.available_at as due_at, p.input, p.start_key
-  from lanes l
- cross join runs r on r.rowid in (
-       select d.rowid from runs d
-        where d.namespace = :namespace and d.queue = l.queue and d.name = l.name and d.version = l.version
-          and d.priority = l.priority and d.available_at <= {now}
-        order by d.available_at, d.id limit :limit)
- cross join payloads p on p.namespace = r.namespace and p.run_id = r.id
- where l.priority is not null
- order by r.priority desc, r.available_at, r.id
- limit :limit;
-update runs
-   set status = 'running', available_at = :available_at, token = :token, worker = :worker, poll = :poll,
-       attempts = :attempts, recoveries = :recoveries, started_at = :started_at, unmet = 0
- where namespace = :namespace and id = :id;
+       r.schedule, r.slot, r.scheduled_at, r.status as was, r.available_at as due_at, p.input, p.start_key,
+       {now} as at, due."row", due.claim_for
+  from due
+ cross join runs r on r.rowid = due."row"
+ cross join payloads p on p.namespace = r.namespace and p.run_id = r.id;
+-- together: row, claim_for
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-values (:namespace, 'run', :id, :was, 'running', case when :was = 'running' then 'recover' else 'claim' end, {now});
+select r.namespace, 'run', r.id, r.status, 'running', case when r.status = 'running' then 'recover' else 'claim' end, {now}
+  from json_each(:row) as i
+ cross join runs r on r.rowid = i.value;
+-- together: row, claim_for
+update runs
+   set status = 'running', available_at = min({now} + :claim_for, coalesce(max(expires_at, {now}), {now} + :claim_for)),
+       token = token + 1, worker = :worker, poll = :poll, attempts = attempts + 1,
+       recoveries = recoveries + (status = 'running'), started_at = coalesce(started_at, {now}), unmet = 0
+ where rowid in (select i.value from json_each(:row) as i);
 
 -- name: runs_of_poll
 -- What one poll of a worker claimed and still holds: the answer to a claim whose reply was lost.
@@ -57,14 +74,18 @@ select {run},
          order by g.seq desc limit 1) as was,
        r.available_at as due_at,
        (select p.input from payloads p where p.namespace = r.namespace and p.run_id = r.id) as input,
-       (select p.start_key from payloads p where p.namespace = r.namespace and p.run_id = r.id) as start_key
+       (select p.start_key from payloads p where p.namespace = r.namespace and p.run_id = r.id) as start_key,
+       {now} as at
   from runs r
  where r.namespace = :namespace and r.worker = :worker and r.poll = :poll and r.status = 'running';
 
 -- name: next_due_run
--- The earliest due time over the lanes served: one probe per lane.
-with recursive {lanes}
-select min(earliest.available_at)
+-- The earliest due time over the lanes served, and what time it is: one probe per lane.
+with recursive closed as materialized (
+    select g.kind, g.name from gates g where g.namespace = :namespace and g.is_paused = 1
+),
+{lanes}
+select min(earliest.available_at), {now}
   from (select (select r.available_at from runs r
                  where r.namespace = :namespace and r.queue = l.queue and r.name = l.name and r.version = l.version
                    and r.priority = l.priority and r.available_at is not null
@@ -114,8 +135,10 @@ update runs
        held = 0, unmet = 0
  where namespace = :namespace and id = :run_id and token = :token and status = 'running';
 update payloads set output = :output, failure = :failure where namespace = :namespace and run_id = :run_id;
+-- together: run_id, namespace, status
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-values (:namespace, 'run', :run_id, 'running', :status, 'finish', {now});
+select :namespace, 'run', i.value, 'running', :status, 'finish', {now}
+  from json_each(:run_id) as i;
 
 -- name: endings_of_runs
 -- How runs ended and under which token: tells a repeat from a lost claim.

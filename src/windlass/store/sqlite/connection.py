@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -24,7 +24,7 @@ class SqliteConnection:
         self._connection = connection
         self._cursor = connection.cursor()
         self._catalog = catalog
-        self._getters: dict[Statement, Callable[[Any], Values]] = {}
+        self._getters: dict[str, Callable[[Any], Values]] = {}
         self._now = Instant(0)
         self._is_read_only = False
 
@@ -56,18 +56,26 @@ class SqliteConnection:
 
     async def batch(self, query: str, rows: Sequence[Any], /) -> Mapping[int, Instant]:
         guard, *others = self._find(query).statements
-        now = self._now
         execute, changes = self._cursor.execute, self._connection.changes
-        values_of = self._getter(guard)
-        tail = [(statement.text, self._getter(statement)) for statement in others]
-        passed: dict[int, Instant] = {}
+        text, values_of = guard.text, self._getter(guard)
+        followers = [
+            (statement.text, self._getter(statement), attrgetter(statement.when) if statement.when else None)
+            for statement in others
+            if not statement.together
+        ]
+        passed = dict.fromkeys(range(len(rows)), self._now)
         for ordinal, row in enumerate(rows):
-            execute(guard.text, values_of(row))
+            execute(text, values_of(row))
             if not changes():
+                del passed[ordinal]
                 continue
-            for text, values in tail:
-                execute(text, values(row))
-            passed[ordinal] = now
+            for following, values_for, condition in followers:
+                if condition is None or condition(row) is not None:
+                    execute(following, values_for(row))
+        written = rows if len(passed) == len(rows) else [rows[ordinal] for ordinal in passed]
+        for statement in others:
+            if statement.together:
+                self._execute_together(statement, map(attrgetter(*statement.together), written), {})
         return passed
 
     async def now(self) -> Instant:
@@ -88,21 +96,25 @@ class SqliteConnection:
     def _follow(
         self, query: Query, rows: Sequence[Values], *, columns: Sequence[str], parameters: Mapping[str, Any]
     ) -> None:
-        """Run the statements behind the first once per row of its answer."""
-        places = {name: len(columns) + place for place, name in enumerate((*parameters, "now"))}
-        places.update((name, columns.index(name)) for name in query.each)
-        shared = (*parameters.values(), self._now)
+        """Run the statements behind the first for the rows of its answer."""
         for statement in query.statements[1:]:
-            names = (*statement.parameters, "now") if statement.takes_now else statement.parameters
-            pick = itemgetter(*(places[name] for name in names))
-            for row in rows:
-                self._cursor.execute(statement.text, pick(row + shared))
+            places = [columns.index(name) for name in statement.together]
+            self._execute_together(statement, map(itemgetter(*places), rows), parameters)
+
+    def _execute_together(self, statement: Statement, rows: Iterable[Values], parameters: Mapping[str, Any]) -> None:
+        """Run a statement once for all rows that differ in the first of their values only."""
+        gathered, *common = statement.together
+        lists: dict[Values, list[Any]] = {}
+        for first, *others in rows:
+            lists.setdefault(tuple(others), []).append(first)
+        for shared, values in lists.items():
+            self._execute(statement, {**parameters, **dict(zip(common, shared, strict=True)), gathered: values})
 
     def _getter(self, statement: Statement) -> Callable[[Any], Values]:
         """How to read a statement's values from a row: C code, because it runs once per row of every batch."""
-        getter = self._getters.get(statement)
+        getter = self._getters.get(statement.text)
         if getter is None:
-            getter = self._getters[statement] = attrgetter(*statement.parameters)
+            getter = self._getters[statement.text] = attrgetter(*statement.parameters)
         if not statement.takes_now:
             return getter
         read, tail = getter, (self._now,)

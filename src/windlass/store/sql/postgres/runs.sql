@@ -9,12 +9,9 @@
 with given as materialized (
     select i.*, t.now
       from (select {now} as now) as t
-     cross join unnest(:namespace::text[], :id::text[], :name::text[], :version::text[], :queue::text[],
-                       :priority::bigint[], :at::bigint[], :delay_for::bigint[], :worker::text[], :poll::bigint[],
-                       :claim_for::bigint[], :start_key::text[], :input::bytea[], :timeout_for::bigint[],
-                       :parent::text[], :parent_step::text[], :follows_parent::bigint[])
-           as i (namespace, id, name, version, queue, priority, at, delay_for, worker, poll, claim_for, start_key, input,
-                 timeout_for, parent, parent_step, follows_parent)
+     cross join {given: id text, namespace text, name text, version text, queue text, priority bigint, at bigint,
+                        delay_for bigint, worker text, poll bigint, claim_for bigint, start_key text, input bytea,
+                        timeout_for bigint, parent text, parent_step text, follows_parent bigint} as i
 ),
 created as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
@@ -30,7 +27,7 @@ created as (
            parent, parent_step, follows_parent
       from given
     on conflict do nothing
-    returning namespace, id, status, created_at
+    returning namespace, id, status, created_at as at
 ),
 stored as (
     insert into payloads (namespace, run_id, start_key, input)
@@ -40,17 +37,30 @@ stored as (
 ),
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-    select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, created_at
+    select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, at
       from created
 )
-select namespace, id, created_at from created;
+{passed: created};
 
 -- name: claim_runs
 -- Differs: reads the lanes without locks, twice as many rows as asked for, then locks by key in order of urgency, skips
 -- what others hold, and checks again. `coalesce` keeps that check away from the claim index: with bad statistics a walk
 -- along it looks as cheap as the primary key. The time is a scalar subselect: as a join it would be no index bound.
+-- The gates are locked first, and stay as they are until this is committed.
 with recursive t as materialized (
     select {now} as now
+),
+shared as materialized (
+    select x.*
+      from (select :namespace::text as name
+            union select s.value ->> 0 from {elements:served} as s
+            union select s.value ->> 1 from {elements:served} as s) as n
+     cross join lateral (
+           select g.kind, g.name, g.is_paused from gates g where g.namespace = :namespace and g.name = n.name
+           {for_share}) x
+),
+closed as materialized (
+    select g.kind, g.name from shared g where g.is_paused = 1
 ),
 {lanes},
 due as materialized (
@@ -104,27 +114,29 @@ noted as (
            case when c.was = 'running' then 'recover' else 'claim' end, (select now from t)
       from claimed c
 )
-select c.*, y.input, y.start_key
+select c.*, y.input, y.start_key, (select now from t) as at
   from claimed c
   left join lateral (
        select p.input, p.start_key from payloads p where p.namespace = c.namespace and p.run_id = c.id limit 1) y on true;
 
 -- name: finish_runs
--- Differs: arrays in, one statement; every row's time is read once it is locked.
+-- Differs: arrays in, one statement; the time is read once all of them are locked.
 -- key: namespace, run_id, token
 with held as materialized (
-    select i.*, {now} as at
-      from unnest(:namespace::text[], :run_id::text[], :token::bigint[], :status::text[], :result_hash::bytea[],
-                  :output::bytea[], :failure::bytea[])
-           as i (namespace, run_id, token, status, result_hash, output, failure)
+    select i.*
+      from {given: run_id text, namespace text, token bigint, status text, result_hash bytea, output bytea,
+                   failure bytea} as i
      cross join lateral (
            select 1 from runs r
             where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
            {for_update}) x
 ),
+t as materialized (
+    select {now} as now, count(*) from held
+),
 written as (
     insert into runs (namespace, id, name, version, queue, priority, status, created_at, finished_at, result_hash)
-    select h.namespace, h.run_id, '', '', '', 0, h.status, 0, h.at, h.result_hash from held h
+    select h.namespace, h.run_id, '', '', '', 0, h.status, 0, (select now from t), h.result_hash from held h
     on conflict (namespace, id) do update
        set status = excluded.status, available_at = null, worker = null, finished_at = excluded.finished_at,
            result_hash = excluded.result_hash, held = 0, unmet = 0
@@ -136,9 +148,12 @@ stored as (
 ),
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-    select h.namespace, 'run', h.run_id, 'running', h.status, 'finish', h.at from held h
+    select h.namespace, 'run', h.run_id, 'running', h.status, 'finish', (select now from t) from held h
+),
+ended as (
+    select h.namespace, h.run_id, h.token, (select now from t) as at from held h
 )
-select namespace, run_id, token, at from held;
+{passed: ended};
 
 -- name: standings_of_runs
 -- Differs: scalar subselects instead of `exists`, which would be planned as a hash of the whole namespace.

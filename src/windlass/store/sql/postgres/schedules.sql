@@ -4,11 +4,9 @@
 with given as materialized (
     select i.*, t.now
       from (select {now} as now) as t
-     cross join unnest(:namespace::text[], :id::text[], :name::text[], :version::text[], :queue::text[],
-                       :at::bigint[], :timeout_for::bigint[], :unmet::bigint[], :schedule::text[], :slot::bigint[],
-                       :scheduled_at::bigint[], :input::bytea[], :cause::text[], :data::bytea[])
-           as i (namespace, id, name, version, queue, at, timeout_for, unmet, schedule, slot, scheduled_at, input,
-                 cause, data)
+     cross join {given: id text, namespace text, name text, version text, queue text, at bigint, timeout_for bigint,
+                        unmet bigint, schedule text, slot bigint, scheduled_at bigint, input bytea, cause text,
+                        data bytea} as i
 ),
 created as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, expires_at,
@@ -18,7 +16,7 @@ created as (
            now, at + timeout_for, case when at > now then at end, unmet, schedule, slot, scheduled_at
       from given
     on conflict do nothing
-    returning namespace, id, status, created_at
+    returning namespace, id, status, created_at as at
 ),
 stored as (
     insert into payloads (namespace, run_id, input)
@@ -27,8 +25,8 @@ stored as (
 ),
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
-    select c.namespace, 'run', c.id, null, c.status, g.cause, c.created_at, g.data
+    select c.namespace, 'run', c.id, null, c.status, g.cause, c.at, g.data
       from created c
       join given g on g.namespace = c.namespace and g.id = c.id
 )
-select namespace, id, created_at from created;
+{passed: created};

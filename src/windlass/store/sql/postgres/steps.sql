@@ -4,41 +4,48 @@
 -- Differs: arrays in, one statement, with the run locked while its token is checked.
 -- key: namespace, run_id, key, attempt, token
 with held as materialized (
-    select i.*, {now} as now
-      from unnest(:namespace::text[], :run_id::text[], :key::text[], :attempt::bigint[], :kind::text[],
-                  :token::bigint[], :failures::bigint[], :input_hash::bytea[])
-           as i (namespace, run_id, key, attempt, kind, token, failures, input_hash)
+    select i.*
+      from {given: run_id text, namespace text, key text, attempt bigint, kind text, token bigint, failures bigint,
+                   input_hash bytea} as i
      cross join lateral (
            select 1 from runs r
             where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
            {for_update}) x
+),
+t as materialized (
+    select {now} as now, count(*) from held
+),
+written as (
+    insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, started_at)
+    select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'running', h.token, h.failures, h.input_hash,
+           (select now from t)
+      from held h
+    on conflict (namespace, run_id, step_key, attempt) do update
+       set token = excluded.token
+     where steps.status = 'running'
+    returning namespace, run_id, step_key as key, attempt, token, (select now from t) as at
 )
-insert into steps (namespace, run_id, step_key, attempt, kind, status, token, failures, input_hash, started_at)
-select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'running', h.token, h.failures, h.input_hash, h.now
-  from held h
-on conflict (namespace, run_id, step_key, attempt) do update
-   set token = excluded.token
- where steps.status = 'running'
-returning namespace, run_id, step_key, attempt, token, (select max(h.now) from held h);
+{passed: written};
 
 -- name: complete_steps
 -- Differs: arrays in, one statement, with the run locked while its token is checked. Of several completions of one run
 -- the longest renewal counts: an upsert may touch a row only once.
 -- key: namespace, run_id, key, attempt, token
 with held as materialized (
-    select i.*, {now} as now
-      from unnest(:namespace::text[], :run_id::text[], :key::text[], :attempt::bigint[], :kind::text[],
-                  :order::bigint[], :token::bigint[], :failures::bigint[], :input_hash::bytea[], :output::bytea[],
-                  :ran_for::bigint[], :renew_for::bigint[])
-           as i (namespace, run_id, key, attempt, kind, step_order, token, failures, input_hash, output, ran_for, renew_for)
+    select i.*
+      from {given: run_id text, namespace text, key text, attempt bigint, kind text, order bigint, token bigint,
+                   failures bigint, input_hash bytea, output bytea, ran_for bigint, renew_for bigint} as i
      cross join lateral (
            select 1 from runs r
             where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
            {for_update}) x
 ),
+t as materialized (
+    select {now} as now, count(*) from held
+),
 renewed as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at)
-    select h.namespace, h.run_id, '', '', '', 0, 'running', max(h.now + h.renew_for), 0
+    select h.namespace, h.run_id, '', '', '', 0, 'running', (select now from t) + max(h.renew_for), 0
       from held h
      where h.renew_for is not null
        -- Nothing is written for a repeat, or for a step that is over, so nothing is renewed either.
@@ -48,18 +55,22 @@ renewed as (
      group by h.namespace, h.run_id
     on conflict (namespace, id) do update
        set available_at = greatest(runs.available_at, least(excluded.available_at, runs.expires_at))
+),
+written as (
+    insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
+                       output, started_at, finished_at)
+    select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'completed', h."order", h.token, h.failures, h.input_hash,
+           h.output, (select now from t) - h.ran_for, (select now from t)
+      from held h
+    on conflict (namespace, run_id, step_key, attempt) do update
+       set status = 'completed', step_order = excluded.step_order, token = excluded.token,
+           failures = excluded.failures, input_hash = excluded.input_hash, output = excluded.output, failure = null,
+           started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end,
+           finished_at = excluded.finished_at
+     where steps.status in ('running', 'waiting')
+    returning namespace, run_id, step_key as key, attempt, token, finished_at as at
 )
-insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
-                   output, started_at, finished_at)
-select h.namespace, h.run_id, h.key, h.attempt, h.kind, 'completed', h.step_order, h.token, h.failures, h.input_hash,
-       h.output, h.now - h.ran_for, h.now
-  from held h
-on conflict (namespace, run_id, step_key, attempt) do update
-   set status = 'completed', step_order = excluded.step_order, token = excluded.token, failures = excluded.failures,
-       input_hash = excluded.input_hash, output = excluded.output, failure = null,
-       started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
- where steps.status in ('running', 'waiting')
-returning namespace, run_id, step_key, attempt, token, finished_at;
+{passed: written};
 
 -- name: awaited_children
 -- Differs: an array in, and a lateral that stays one probe per element whatever the statistics say.

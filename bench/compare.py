@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
 from bench.course import Course
 from bench.pairs import Pair, interleave
 from bench.programs import Program, peer
@@ -43,46 +47,66 @@ def _repeat(course: Course, case: str, figures: dict[str, str]) -> None:
 
 def measure_steps(course: Course) -> None:
     """Runs of ten steps, beside DBOS on either store."""
-    for store in STORES:
-        if not course.has_peers:
-            course.add("steps", store, [_steps(course, store) for _ in range(course.sizes.rounds)])
-            continue
-        pairs = _pairs(course, peer("dbos"), "steps", STEPS, store, size=course.sizes.dbos_runs)
-        course.add("steps", store, [pair.ours for pair in pairs])
-        course.add("dbos_steps", store, [pair.theirs for pair in pairs])
-        course.add("steps_over_dbos", store, [pair.ratio for pair in pairs])
+    size = course.sizes.dbos_runs
+    rivals = (
+        Rival("dbos", SQLITE, "steps", size),
+        Rival("dbos_wal", SQLITE, "steps_wal", size),
+        Rival("dbos", POSTGRESQL, "steps", size),
+    )
+    _beside(course, "steps", lambda store: _steps(course, store), rivals)
 
 
 def measure_drain(course: Course) -> None:
     """Runs that wait, beside whoever drains that store."""
+    sizes = course.sizes
+    rivals = (
+        Rival("dbos", SQLITE, "drain", sizes.dbos_waiting),
+        Rival("dbos_wal", SQLITE, "drain_wal", sizes.dbos_waiting),
+        Rival("pgqueuer", POSTGRESQL, "drain", sizes.waiting),
+        Rival("dbos", POSTGRESQL, "drain", sizes.dbos_waiting),
+        Rival("procrastinate", POSTGRESQL, "drain", sizes.procrastinate_waiting),
+    )
+    _beside(course, "drain", lambda store: _drain(course, store), rivals)
+
+
+class Rival(NamedTuple):
+    """A peer on a store, as the figures call it."""
+
+    name: str
+    store: str
+    case: str
+    size: int
+
+    @property
+    def program(self) -> Program:
+        return peer(self.name.removesuffix("_wal"))
+
+
+def _beside(course: Course, what: str, ours: Callable[[str], float], rivals: Sequence[Rival]) -> None:
+    """Add the rate of each, and that of Windlass in all the pairs of a store."""
+    rounds = course.sizes.rounds
     if not course.has_peers:
         for store in STORES:
-            course.add("drain", store, [_drain(course, store) for _ in range(course.sizes.rounds)])
+            course.add(what, store, [ours(store) for _ in range(rounds)])
         return
-    sizes = course.sizes
-    ours: dict[str, list[float]] = {store: [] for store in STORES}
-    for name, store, size in (
-        ("dbos", SQLITE, sizes.dbos_waiting),
-        ("pgqueuer", POSTGRESQL, sizes.waiting),
-        ("dbos", POSTGRESQL, sizes.dbos_waiting),
-        ("procrastinate", POSTGRESQL, sizes.procrastinate_waiting),
-    ):
-        pairs = _pairs(course, peer(name), "drain", RUNS, store, size=size)
-        ours[store] += [pair.ours for pair in pairs]
-        course.add(f"{name}_drain", store, [pair.theirs for pair in pairs])
-        course.add(f"drain_over_{name}", store, [pair.ratio for pair in pairs])
-    for store, samples in ours.items():
-        course.add("drain", store, samples)
+    samples: dict[str, list[float]] = {store: [] for store in STORES}
+    for rival in rivals:
+        pairs = _pairs(course, rival, partial(ours, rival.store))
+        samples[rival.store] += [pair.ours for pair in pairs]
+        course.add(f"{rival.name}_{what}", rival.store, [pair.theirs for pair in pairs])
+        course.add(f"{what}_over_{rival.name}", rival.store, [pair.ratio for pair in pairs])
+    for store, found in samples.items():
+        course.add(what, store, found)
 
 
-def _pairs(course: Course, other: Program, case: str, figure: str, store: str, *, size: int) -> list[Pair]:
-    def ours() -> float:
-        return _steps(course, store) if case == "steps" else _drain(course, store)
+def _pairs(course: Course, rival: Rival, ours: Callable[[], float]) -> list[Pair]:
+    program = rival.program  # made now, if it has to be: not while somebody else is measured
 
     def theirs() -> float:
-        return course.run(other, case, store, size=size).figures[figure]
+        (rate,) = course.run(program, rival.case, rival.store, size=rival.size).figures.values()
+        return rate
 
-    course.say(f"{case} beside {other.name} ({store}) …")
+    course.say(f"{rival.case} beside {program.name} ({rival.store}) …")
     return interleave(ours, theirs, rounds=course.sizes.rounds)
 
 

@@ -71,11 +71,15 @@ FIGURES = (
     Figure(
         "steps_over_dbos", "steps, Windlass over DBOS", "×", {SQLITE: at_least(100), POSTGRESQL: at_least(80)}, "steps"
     ),
+    Figure("dbos_wal_steps", "DBOS on a file that somebody has switched to WAL", "steps/s"),
+    Figure("steps_over_dbos_wal", "steps, Windlass over that", "×"),
     Figure("drain", "drain of 10,000 waiting runs", "runs/s"),
     Figure("pgqueuer_drain", "PgQueuer, drain of 10,000 waiting jobs", "runs/s"),
     Figure("drain_over_pgqueuer", "drain, Windlass over PgQueuer", "×", {POSTGRESQL: at_least(1)}, "drain"),
     Figure("dbos_drain", "DBOS, drain of waiting runs", "runs/s"),
     Figure("drain_over_dbos", "drain, Windlass over DBOS", "×", {SQLITE: at_least(50)}, "drain"),
+    Figure("dbos_wal_drain", "DBOS, drain on a file that somebody has switched to WAL", "runs/s"),
+    Figure("drain_over_dbos_wal", "drain, Windlass over that", "×"),
     Figure("procrastinate_drain", "Procrastinate, drain of waiting jobs", "runs/s"),
     Figure("drain_over_procrastinate", "drain, Windlass over Procrastinate", "×"),
     Figure("ten_steps_ms", "one run of 10 steps on an idle system, p50", "ms"),

@@ -81,11 +81,26 @@ def drain(url: str, size: int) -> Answer:
     return Answer({"runs_per_second": size / seconds}, durability)
 
 
+def steps_wal(url: str, size: int) -> Answer:
+    use_wal(url)
+    return steps(url, size)
+
+
+def drain_wal(url: str, size: int) -> Answer:
+    use_wal(url)
+    return drain(url, size)
+
+
+def use_wal(path: str) -> None:
+    """No setting of DBOS: it leaves the journal of a file as it finds it, and writes faster with this one."""
+    connection = sqlite3.connect(path)
+    connection.execute("pragma journal_mode = wal")
+    connection.close()
+
+
 def execute(name: str, url: str, size: int) -> tuple[float, dict[str, Any]]:
     """Let `size` runs wait, then open their queue: seconds until the last is completed, and how durable that was."""
     address = url if url.startswith("postgres") else f"sqlite:///{url}"
-    if address.startswith("sqlite"):
-        use_wal(url)
     config: DBOSConfig = {
         "name": "bench",
         "system_database_url": address,
@@ -111,13 +126,6 @@ def execute(name: str, url: str, size: int) -> tuple[float, dict[str, Any]]:
     return time.perf_counter() - progress.began, read_durability(engine)
 
 
-def use_wal(path: str) -> None:
-    """DBOS leaves the journal as it finds it, and with this one it writes faster."""
-    connection = sqlite3.connect(path)
-    connection.execute("pragma journal_mode = wal")
-    connection.close()
-
-
 def count_completed(engine: sqlalchemy.Engine) -> int:
     table = "workflow_status" if engine.dialect.name == "sqlite" else "dbos.workflow_status"
     with engine.begin() as connection:
@@ -139,6 +147,6 @@ def read_durability(engine: sqlalchemy.Engine) -> dict[str, Any]:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
-    answer({"steps": steps, "drain": drain}, size=1_000)
+    answer({"steps": steps, "drain": drain, "steps_wal": steps_wal, "drain_wal": drain_wal}, size=1_000)
     sys.stdout.flush()
     os._exit(0)  # its threads would go on polling

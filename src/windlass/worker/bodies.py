@@ -73,13 +73,14 @@ class Bodies:
         for body in self.working:
             if body.timer is not None:
                 body.timer.cancel()
-            if not body.is_thread and body.work is not None:
-                body.work.cancel()
+            body.cancel()
 
     async def wait_ended(self) -> None:
         while self.working:
-            # `_ended` was registered first, so what has ended is out of the set when the wait returns.
-            await asyncio.wait([body.work for body in self.working if body.work is not None])
+            begun = [body.work for body in self.working if body.work is not None]
+            if begun:
+                await asyncio.wait(begun)
+            await asyncio.sleep(0)  # what has not begun is over in the next turn
 
     def threads(self) -> list[str]:
         """Steps whose thread is still at work."""
@@ -89,8 +90,8 @@ class Bodies:
         definition = body.call.definition
         assert definition is not None and definition.timeout_for is not None
         body.is_timed_out = True
-        if not body.is_thread and body.work is not None:
-            body.work.cancel()
+        if not body.is_thread:
+            body.cancel()
             return
         LOGGER.warning(
             "Step %r of %s passed its time-out of %s, but a thread cannot be stopped: it keeps its slot until it ends.",

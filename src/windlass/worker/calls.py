@@ -91,6 +91,7 @@ class Body:
         "entered_at",
         "error",
         "has_ended",
+        "is_cancelled",
         "is_noted",
         "is_thread",
         "is_timed_out",
@@ -101,14 +102,21 @@ class Body:
 
     def __init__(self, call: Call, *, entered_at: int, is_thread: bool) -> None:
         self.call, self.entered_at, self.is_thread = call, entered_at, is_thread
-        self.work: asyncio.Future[Any] | None = None  # a task, or the answer of a thread
-        self.has_ended = False
+        self.work: asyncio.Future[Any] | None = None  # its task, or the answer of its thread; none before it begins
+        self.is_cancelled = self.has_ended = False
         self.error: BaseException | None = None  # what it raised
         self.timer: Timer | None = None
         self.is_timed_out = False
         self.is_noted = False  # was it seen to be at work for a while?
         self.context: contextvars.Context | None = None
         self.watch: StepWatch | None = None
+
+    def cancel(self) -> None:
+        """Stop it where it waits; one that has not begun does not begin. A thread cannot be stopped."""
+        if self.work is None:
+            self.is_cancelled = True
+        elif not self.is_thread:
+            self.work.cancel()
 
     def left(self, how: StepEnd, *, now: int, error: str | None = None) -> None:
         """Tell whoever watches, once: a thread whose time-out has passed goes on for a while."""

@@ -31,8 +31,12 @@ class Runners:
         """Run a body in the next turn of the loop, and say how it ended."""
         self._entered.append((body, coroutine, ended))
         if self._next is None:
-            self._next = asyncio.Task(self._run(), loop=asyncio.get_running_loop(), context=self._context)
-        body.work = self._next
+            self._begin()
+
+    def _begin(self) -> None:
+        # And not by the loop's factory: it is no part of any run, and begins in the next turn whatever that factory is.
+        self._next = asyncio.Task(self._run(), loop=asyncio.get_running_loop(), context=self._context)
+        self._next.add_done_callback(self._over, context=self._context)
 
     async def _run(self) -> None:
         task = self._next
@@ -41,6 +45,10 @@ class Runners:
             body, coroutine, ended = self._entered.popleft()
             value: Any = None
             error: BaseException | None = None
+            if body.is_cancelled:
+                coroutine.close()
+                ended(body, None, asyncio.CancelledError())
+                continue
             body.work = task
             assert body.context is not None
             try:
@@ -55,7 +63,7 @@ class Runners:
                 await self._go_on(body, coroutine, ended, waited)
                 return
             ended(body, value, error)
-            if error is not None and (task.cancelling() or not isinstance(error, Exception)):
+            if task.cancelling() or isinstance(error, KeyboardInterrupt | SystemExit):
                 self._hand_over()
                 if isinstance(error, KeyboardInterrupt | SystemExit):
                     raise error  # whoever owns the loop is to hear of it
@@ -79,9 +87,19 @@ class Runners:
         """Another task enters the bodies that are left."""
         self._next = None
         if self._entered:
-            self._next = asyncio.Task(self._run(), loop=asyncio.get_running_loop(), context=self._context)
-            for body, _, _ in self._entered:
-                body.work = self._next
+            self._begin()
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """A loop that ends cancels every task, also one that has not begun: nor will the bodies it was to enter."""
+        if not task.cancelled():
+            task.exception()  # seen: whoever owns the loop has heard of it
+        if self._next is task:
+            self._next = None
+            while self._entered:
+                body, coroutine, ended = self._entered.popleft()
+                body.work = task
+                coroutine.close()
+                ended(body, None, asyncio.CancelledError())
 
 
 class _Driven:

@@ -18,7 +18,7 @@ from windlass.engine.coordinator.prune import Prune
 from windlass.engine.parts import Parts
 from windlass.errors import WindlassError
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.notify.local import schedules_topic
+from windlass.notify.local import Subscription, schedules_topic
 from windlass.store.base import Tx
 
 LOGGER = logging.getLogger("windlass.coordinator")
@@ -96,12 +96,23 @@ class Coordinator:
         with self._parts.hub.subscribe(schedules_topic()) as subscription:
             while True:
                 subscription.clear()
-                is_more = await self.tick()
-                pause = 0 if is_more else await self._pause()
-                if pause > 0:
-                    await subscription.wait(self._parts.clock, pause)
-                else:
+                if await self.tick():
                     await asyncio.sleep(0)
+                else:
+                    await self._rest(subscription)
+
+    async def _rest(self, subscription: Subscription) -> None:
+        """Until the next slot, or the interval, or a schedule that is due at another time."""
+        clock = self._parts.clock
+        rested_at = clock.monotonic() + self._settings.interval_for
+        while (pause := min(await self._pause(), rested_at - clock.monotonic())) > 0:
+            until = clock.monotonic() + pause
+            await subscription.wait(clock, pause)
+            if subscription.is_named or clock.monotonic() >= until:
+                return
+            # Somebody has committed something, as others do all the time: only a schedule would matter before the time.
+            subscription.clear()
+        await asyncio.sleep(0)
 
     async def _pause(self) -> int:
         """Until the next slot, or the interval, whichever is first."""

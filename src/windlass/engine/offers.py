@@ -66,6 +66,11 @@ class Offers:
         if offer in self._open:
             self._open.remove(offer)
 
+    @property
+    def are_open(self) -> bool:
+        """Whether there are any at all: a start that asks for one costs more than most of what follows."""
+        return bool(self._open)
+
     def reserve(self, namespace: str, served: Served) -> Offer | None:
         for offer in self._open:
             if offer.command.namespace == namespace and offer.accepts(served):

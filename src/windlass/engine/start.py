@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from windlass.answers import Answer
 from windlass.engine.offers import Offer
@@ -12,7 +14,7 @@ from windlass.engine.parts import Parts
 from windlass.errors import AlreadyExists
 from windlass.model.commands import ClaimedRun, Started, StartRun
 from windlass.model.run import RunId, RunStatus
-from windlass.model.time import Duration, Instant
+from windlass.model.time import Instant
 from windlass.model.worker import Served
 from windlass.notify.local import queue_topic
 from windlass.rules import keys
@@ -22,8 +24,7 @@ from windlass.store.queries.keys import KeyOwner, NewKey
 from windlass.store.queries.runs import NewRun
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct, gc=False):
     """A start on its way to the store. Its id is fixed before the first try, so a repeat cannot create a second run."""
 
     command: StartRun
@@ -36,7 +37,7 @@ class Request:
 
 def start_run(parts: Parts, command: StartRun) -> Answer[Started]:
     offer = None
-    if command.delay_for is None and command.at is None:
+    if parts.offers.are_open and command.delay_for is None and command.at is None:
         offer = parts.offers.reserve(command.namespace, _lane(command))
     return parts.batcher.submit("start_runs", Request(command, RunId(parts.ids.run()), offer, parts.clock.monotonic()))
 
@@ -58,6 +59,9 @@ class StartRuns:
         return all(item.command.key is None and item.offer is None for item in items)
 
     async def write(self, tx: Tx, items: Sequence[Request]) -> Sequence[Any]:
+        if self.is_single(items):  # neither keys nor offers: what is there already is ours, from a try that was lost
+            await tx.runs.create([self._new_run(item) for item in items])
+            return [Started(run_id=item.run_id, is_repeat=False) for item in items]
         for item in items:
             item.dispatched = None  # a second try decides anew
         await self._look_at_gates(tx, [item for item in items if item.offer is not None])
@@ -150,8 +154,8 @@ class StartRuns:
         return self._claimed(item, run.started_at or run.created_at)
 
     def _new_run(self, item: Request) -> NewRun:
-        command, offered = item.command, item.offer.command if item.offer and not item.is_gated else None
-        return NewRun(
+        command = item.command
+        run = NewRun(
             namespace=command.namespace,
             id=item.run_id,
             name=command.name,
@@ -162,11 +166,12 @@ class StartRuns:
             start_key=command.key,
             delay_for=command.delay_for,
             at=command.at,
-            worker=offered.worker if offered else None,
-            poll=offered.poll if offered else 0,
-            claim_for=offered.claim_for(command.name) if offered else Duration(0),
             timeout_for=command.timeout_for,
         )
+        if item.offer is None or item.is_gated:
+            return run
+        offered = item.offer.command
+        return replace(run, worker=offered.worker, poll=offered.poll, claim_for=offered.claim_for(command.name))
 
     def _new_key(self, item: Request) -> NewKey:
         return NewKey(

@@ -2,6 +2,9 @@
 
 Workers send durations, never instants: the store's clock is the only one that decides.
 Every command of a worker about a run carries the token of its claim.
+
+`gc=False`, where there are thousands of them at a time: they refer to nothing that could refer to them, so the garbage
+collector need not look at them.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Served
 
 
-class StartRun(Struct, frozen=True, kw_only=True):
+class StartRun(Struct, frozen=True, kw_only=True, gc=False):
     namespace: str
     name: str
     version: str
@@ -31,7 +34,7 @@ class StartRun(Struct, frozen=True, kw_only=True):
     timeout_for: Duration | None = None  # of the whole run, counted from when it is due for the first time
 
 
-class Started(Struct, frozen=True, kw_only=True):
+class Started(Struct, frozen=True, kw_only=True, gc=False):
     run_id: RunId
     is_repeat: bool  # the key was known: nothing was created
 
@@ -92,7 +95,7 @@ class ClaimRuns(Struct, frozen=True, kw_only=True):
         return self.visibilities.get(name, self.visibility_for)
 
 
-class ClaimedRun(Struct, frozen=True, kw_only=True):
+class ClaimedRun(Struct, frozen=True, kw_only=True, gc=False):
     run_id: RunId
     name: str
     version: str
@@ -120,7 +123,7 @@ class ClaimedRun(Struct, frozen=True, kw_only=True):
         return self.run_id if self.origin is None else self.origin
 
 
-class BeginStep(Struct, frozen=True, kw_only=True):
+class BeginStep(Struct, frozen=True, kw_only=True, gc=False):
     """A body was entered: an observation."""
 
     namespace: str
@@ -163,7 +166,7 @@ class OpenWait(Struct, frozen=True, kw_only=True):
     order: int
 
 
-class CompleteStep(Struct, frozen=True, kw_only=True):
+class CompleteStep(Struct, frozen=True, kw_only=True, gc=False):
     namespace: str
     run_id: RunId
     token: int
@@ -231,7 +234,7 @@ class Suspended(Struct, frozen=True, kw_only=True):
     settled: tuple[Settled, ...] = ()
 
 
-class FinishRun(Struct, frozen=True, kw_only=True):
+class FinishRun(Struct, frozen=True, kw_only=True, gc=False):
     namespace: str
     run_id: RunId
     token: int

@@ -36,7 +36,7 @@ class RunStatus(StrEnum):
 TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.SKIPPED})
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class Run(Struct, frozen=True, kw_only=True, gc=False):
     """A row of `runs`: narrow, because it is rewritten at every claim."""
 
     namespace: str

@@ -34,7 +34,7 @@ class StepStatus(StrEnum):
     FAILED = "failed"  # this attempt; due_at says when the next may begin, null means there is none
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class Step(Struct, frozen=True, kw_only=True, gc=False):
     """A row of `steps`."""
 
     namespace: str
@@ -57,7 +57,7 @@ class Step(Struct, frozen=True, kw_only=True):
     is_dropped: bool = False  # the branch that waited was given up: it wakes nobody
 
 
-class StepRecord(Struct, frozen=True, kw_only=True):
+class StepRecord(Struct, frozen=True, kw_only=True, gc=False):
     """The latest attempt of one step, as a claim hands it to a worker. Durations, because workers compare no clocks."""
 
     key: str

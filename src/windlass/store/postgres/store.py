@@ -52,9 +52,9 @@ class PostgresStore:
 
     def __init__(self, url: str, *, clock: Clock | None = None, hooks: Hooks | None = None) -> None:
         self.hooks: Hooks = hooks or NoHooks()
-        # Capped and, for steps, on two connections: else all runs move in lockstep and database and Python take turns.
+        # Capped and, for starts and steps, on two connections: else database and Python take turns.
         self.lanes: Sequence[Lane] = (
-            Lane(kinds=frozenset({"start_runs"}), senders=1, cap=500),
+            Lane(kinds=frozenset({"start_runs"}), senders=2, cap=500),
             Lane(kinds=frozenset({"begin_steps"}), senders=1, cap=500),
             Lane(kinds=frozenset({"complete_steps"}), senders=2, cap=500),
             Lane(kinds=frozenset({"finish_runs"}), senders=1, cap=500),

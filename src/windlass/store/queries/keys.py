@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from windlass.store.base import Connection
 
 
-class NewKey(Struct, frozen=True, kw_only=True):
+class NewKey(Struct, frozen=True, kw_only=True, gc=False):
     namespace: str
     key: str
     name: str

@@ -21,7 +21,7 @@ ID, PRIORITY = 1, 5
 WAS, DUE_AT, INPUT, START_KEY, AT = range(RUN_COLUMNS, RUN_COLUMNS + 5)
 
 
-class NewRun(Struct, frozen=True, kw_only=True):
+class NewRun(Struct, frozen=True, kw_only=True, gc=False):
     """A run to create. With a worker it is born claimed for `claim_for`, else due at `at` or after `delay_for`."""
 
     namespace: str
@@ -43,7 +43,7 @@ class NewRun(Struct, frozen=True, kw_only=True):
     follows_parent: int = 0
 
 
-class ClaimedRow(Struct, frozen=True, kw_only=True):
+class ClaimedRow(Struct, frozen=True, kw_only=True, gc=False):
     run: Run  # after the claim
     was: RunStatus
     due_at: Instant  # before the claim; of one whose answer was lost, when it ends
@@ -52,7 +52,7 @@ class ClaimedRow(Struct, frozen=True, kw_only=True):
     at: Instant  # when it was claimed; of one whose answer was lost, when it was asked for again
 
 
-class FinishedRow(Struct, frozen=True, kw_only=True):
+class FinishedRow(Struct, frozen=True, kw_only=True, gc=False):
     """A FinishRun whose failure is encoded."""
 
     namespace: str

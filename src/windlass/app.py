@@ -23,6 +23,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
+from windlass import process
 from windlass.api.service import Control, Runs
 from windlass.api.service import Schedules as ScheduleService
 from windlass.client.asks import Asks
@@ -137,7 +138,7 @@ class App(Declarations, Asks):
             raise NotAllowed(
                 'app.serve() stops on signals, which only the main thread gets. Use: "async with app.worker():".'
             )
-        asyncio.run(self._serve(queues, slots))
+        process.run(self._serve(queues, slots))
 
     @asynccontextmanager
     async def worker(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> AsyncIterator[None]:

@@ -37,6 +37,7 @@ from windlass.errors import InvalidInput, WindlassError
 MAX_PAYLOAD = 2 * 1024 * 1024
 MAX_SAFE_TEXT = 8 * 1024
 ADVICE = "Return plain data, a dataclass, a Struct or a pydantic model."
+TUPLE = b'{"$tuple":['
 SCALARS = frozenset({str, int, float, bool, NoneType})
 
 __all__ = ["MAX_PAYLOAD", "Codec", "Hook", "safe_text", "usable"]
@@ -218,6 +219,11 @@ class Codec:
 
     def _read(self, data: bytes) -> Any:
         try:
+            if data.startswith(TUPLE) and data.find(b"{", 1) < 0 and data.find(b"\\u") < 0:
+                # Arguments that are plain, as most are: nothing in them stands for something else.
+                plain = from_json(data[len(TUPLE) - 1 : -1])
+                if data.endswith(b"]}") and data.count(b"[") < MAX_DEPTH and data.find(b"\xef\xbf\xbe") < 0:
+                    return tuple(plain)
             tree = from_json(data)
             if b"{" in data and to_json(tree) != data:
                 # Not spelled as we spell it, so not from us: only then can a key stand twice.

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 
+from windlass import process
 from windlass.bench.latency import declare_first_line
 from windlass.bench.site import Site
 from windlass.bench.workloads import CLOCK
@@ -37,4 +38,4 @@ def _tell(at: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(execute(sys.argv[1]))
+    process.run(execute(sys.argv[1]))

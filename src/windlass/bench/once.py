@@ -7,7 +7,6 @@ The database is used as it is, and what the case writes stays in it.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
+from windlass import process
 from windlass.bench.cases import CASES
 from windlass.bench.durable import BenchFailed
 from windlass.bench.site import Site
@@ -41,6 +41,7 @@ class Record(Struct, frozen=True, kw_only=True):
     size: int
     figures: dict[str, float]
     durability: dict[str, str]  # as the database said it
+    loop: str  # asyncio, uvloop
     cpu_seconds: float  # of the whole process
     seconds: float
 
@@ -98,6 +99,7 @@ async def run(case: str, url: str, *, size: int | None = None) -> Record:
         size=size,
         figures=figures,
         durability=site.durability,
+        loop=process.loop_name(),
         cpu_seconds=time.process_time(),
         seconds=(CLOCK.monotonic() - began) / SECOND,
     )
@@ -110,7 +112,7 @@ def main() -> None:
     parser.add_argument("--size", type=_positive, help="how many; else as many as the case has in full")
     given = parser.parse_args()
     try:
-        record = asyncio.run(run(given.case, given.db, size=given.size))
+        record = process.run(run(given.case, given.db, size=given.size))
     except (WindlassError, BenchFailed, OSError) as error:
         sys.stderr.write(f"windlass: {' '.join(str(error).split())}\n")
         sys.exit(FAILED)

@@ -49,7 +49,6 @@ class Alone:
             return False
         self.call = call
         execution.bodies.enter(call, now=now)
-        host.observe()
         return True
 
     @property

@@ -37,6 +37,8 @@ class Bodies:
         definition = call.definition
         assert definition is not None
         host, execution = self._host, self._execution
+        if execution.standby is not None:
+            execution.standby.stop()
         body = Body(call, entered_at=now, is_thread=not definition.is_async)
         stops_in = execution.tenure.until - now
         if definition.timeout_for is not None:
@@ -66,6 +68,8 @@ class Bodies:
         else:
             body.work = host.threads.submit(functools.partial(definition.function, *call.args), context=context)
             body.work.add_done_callback(functools.partial(self._thread_ended, body), context=host.context)
+        if not execution.claimed.recoveries:
+            host.observe()
 
     def stop_all(self) -> None:
         """Cancel what can be cancelled. Nothing of it is reported any more."""
@@ -175,7 +179,8 @@ class Bodies:
         if body.watch is not None:
             body.left(StepEnd.COMPLETED, now=now)
         if call.group is not None:
-            self._execution.left_group(call.group)
+            call.group.running -= 1
+            self._execution.nudge()  # another one may begin
         self._execution.reports.complete(call, stored, decoded, entered_at=body.entered_at, now=now)
 
     def _raised(self, body: Body, error: BaseException) -> None:

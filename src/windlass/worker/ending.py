@@ -12,6 +12,7 @@ from windlass.errors import ClaimLost, Unavailable, WindlassError
 from windlass.model.commands import FinishRun
 from windlass.model.time import SECOND, Duration
 from windlass.telemetry.observer import Departure
+from windlass.worker import last_words
 from windlass.worker.tasks import cancel_all
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Ending:
     def stop(self) -> None:
         """The worker's grace is over: stop the bodies and give the run back."""
         if not self._execution.is_over:
-            self.end(self._execution.reports.release())
+            self.end(last_words.release(self._execution))
 
     def end(self, report: Coroutine[Any, Any, None] | None) -> None:
         """Close the context, stop what is at work, write the last word; free the slot once nothing runs any more."""
@@ -69,7 +70,7 @@ class Ending:
         if execution.is_over:
             return
         if self._tasks or execution.reports.writing or execution.reports.unanswered or execution.is_at_work:
-            self.end(execution.reports.finish(command))
+            self.end(last_words.finish(execution, command))
             return
         execution.close()
         self._host.work.finish_run(command).then(functools.partial(self._finished, command))
@@ -78,7 +79,7 @@ class Ending:
         if isinstance(outcome, Exception):
             self._start(self._wind_down(_refused(outcome)))
             return
-        self._execution.reports.finished(command)
+        last_words.finished(self._execution, command)
         self._leave()
         self._execution.dissolve()
 
@@ -134,7 +135,7 @@ class Ending:
         while self._execution.tenure.left() > 0 and not self._host.is_draining:
             try:
                 await self._until_answered()
-                return await self._execution.reports.release()
+                return await last_words.release(self._execution)
             except Unavailable:
                 await self._host.clock.sleep(GIVE_BACK_EVERY)
             except WindlassError:

@@ -53,7 +53,7 @@ class Entering:
                 self.preparing += 1
                 execution.ending.start(self._prepare(call))
             else:
-                execution.enter(call, now=now)
+                execution.bodies.enter(call, now=now)
 
     def _has_thread(self) -> bool:
         return self._host.threads.has_room(self._execution.nudge)
@@ -76,7 +76,7 @@ class Entering:
         if execution.is_over:
             return
         if not execution.is_leaving and (definition.is_async or self._has_thread()):
-            execution.enter(call, now=clock.monotonic())
+            execution.bodies.enter(call, now=clock.monotonic())
         else:
             if call.group is not None:
                 call.group.running -= 1

@@ -30,7 +30,7 @@ from windlass.model.time import Instant
 from windlass.rules.runs import expired
 from windlass.runtime import Timer
 from windlass.telemetry.observer import StepEnd
-from windlass.worker import failures, mismatch, recall
+from windlass.worker import failures, last_words, mismatch, recall
 from windlass.worker.alone import Alone
 from windlass.worker.bodies import Bodies
 from windlass.worker.calls import Body, Call, Group
@@ -38,9 +38,10 @@ from windlass.worker.ending import Ending
 from windlass.worker.entering import Entering
 from windlass.worker.history import NO_HISTORY, History
 from windlass.worker.host import Host
+from windlass.worker.last_words import LATER
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
-from windlass.worker.reports import LATER, Reports
+from windlass.worker.reports import Reports
 from windlass.worker.tasks import OWNER, TaskTree
 from windlass.worker.tenure import Tenure
 from windlass.worker.waits import Waits
@@ -68,10 +69,11 @@ class Execution:
         self.is_held = False  # a person wants the run paused
         self._expiry: Timer | None = None
         self._mismatch: ReplayMismatch | None = None
-        self._is_nudged = self._is_parking = False
+        self._is_nudged = False
+        self.is_parking = False  # what it waits for is on its way to the store, and perhaps nothing stays here
         self.alone = Alone(self)
         self._root: asyncio.Task[Any] | None = None
-        self._standby: Standby | None = None  # made when they are needed, which is seldom
+        self.standby: Standby | None = None  # made when they are needed, which is seldom
         self._patience: Patience | None = None
         self.bodies = Bodies(self)
         self.reports = Reports(self)
@@ -172,10 +174,10 @@ class Execution:
             self.ending.lose()
 
     def advance(self) -> None:
-        if self.is_over or self._is_parking:
+        if self.is_over or self.is_parking:
             return
         if self._mismatch is not None:
-            self.ending.end(self.reports.hold(self._mismatch))
+            self.ending.end(last_words.hold(self, self._mismatch))
             return
         if self._root is not None and self._root.done():
             self._finish(self._root)
@@ -216,23 +218,23 @@ class Execution:
         elif has_news or (self.waits and not self.entering):
             self._suspend(park=True)
         elif self.is_leaving:  # whatever is left to do is done by another worker, or when it is resumed
-            self.ending.end(self.reports.release())
+            self.ending.end(last_words.release(self))
         elif self.tree.has_shared_waits:
             self._stand_by("an asyncio lock, event or queue")
         else:
-            self.ending.finish(self.reports.deadlock())
+            self.ending.finish(last_words.deadlock(self))
 
     def _stand_by(self, awaited: str) -> None:
-        if self._standby is None:
-            self._standby = Standby(self.host, self.claimed, leave=self._leave_if_nothing_came)
-        self._standby.begin(awaited, half_of_claim=self.tenure.left() // 2)
+        if self.standby is None:
+            self.standby = Standby(self.host, self.claimed, leave=self._leave_if_nothing_came)
+        self.standby.begin(awaited, half_of_claim=self.tenure.left() // 2)
 
     def _leave_if_nothing_came(self) -> None:
         has_come = self.is_busy or self._results or self._failed or self.waits.new or self.waits.is_undecided
-        if self._is_parking or has_come or self.tree.foreign_waits() != []:
+        if self.is_parking or has_come or self.tree.foreign_waits() != []:
             self.nudge()  # it moved, if only by itself
         else:
-            self.ending.end(self.reports.release())
+            self.ending.end(last_words.release(self))
 
     @property
     def can_decide(self) -> bool:
@@ -255,8 +257,8 @@ class Execution:
         """Give the code the next result, unless one that was written before it is still on its way."""
         if self.reports.writing and min(self.reports.writing) < self._results[0][0]:
             return False
-        if self._standby is not None:
-            self._standby.stop()
+        if self.standby is not None:
+            self.standby.stop()
         _, call, value_of, at = heapq.heappop(self._results)
         if call.record is not None:
             self.history.deliver(call.record)
@@ -270,7 +272,7 @@ class Execution:
         except Exception as broken:  # the codec's hook, for example a key service that does not answer
             told, about = "Run %s is given back: %r cannot be read: %s", {**self.about, "step": call.key}
             LOGGER.warning(told, self.claimed.run_id, call.key, broken, extra=about)
-            self.ending.end(self.reports.release(delay_for=LATER))
+            self.ending.end(last_words.release(self, delay_for=LATER))
             return True
         if call.group is None:
             self._settle(call.future, value, error)
@@ -289,13 +291,6 @@ class Execution:
         else:
             future.set_exception(error)
 
-    def enter(self, call: Call, *, now: int) -> None:
-        if self._standby is not None:
-            self._standby.stop()
-        self.bodies.enter(call, now=now)
-        if not self.claimed.recoveries:
-            self.host.observe()
-
     # --- what became of it --------------------------------------------------------------------------------------------
 
     def on_failure(self, body: Body, failure: Failure) -> None:
@@ -303,7 +298,7 @@ class Execution:
         how = StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED
         body.left(how, now=self.host.clock.monotonic(), error=failure.type)
         if body.call.group is not None:
-            self.left_group(body.call.group)
+            body.call.group.running -= 1
         failures.tell_step(self.claimed, body, failure)
         self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
@@ -312,13 +307,8 @@ class Execution:
         self.alone.call = None
         body.left(StepEnd.STOPPED, now=self.host.clock.monotonic())
         if body.call.group is not None:
-            self.left_group(body.call.group)
+            body.call.group.running -= 1
         self.entering.add(body.call)
-
-    def left_group(self, group: Group) -> None:
-        """One body less of a map is at work: another may begin."""
-        group.running -= 1
-        self.nudge()
 
     def result(self, order: int, call: Call, value_of: ValueOf, at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
@@ -334,19 +324,15 @@ class Execution:
 
     def _expire(self) -> None:
         """The time-out of the whole run has passed, whatever is at work."""
-        self.ending.finish(self.reports.failed(expired()))
+        self.ending.finish(last_words.failed(self, expired()))
 
     def _suspend(self, *, park: bool) -> None:
         if self.reports.is_suspending:
             return  # this news is written with whatever else comes until that is answered
         failed, self._failed = self._failed, []
         together = park and self.waits.are_together
-        self._is_parking = park
+        self.is_parking = park
         self.ending.start(self.reports.suspend(failed, self.waits.take_new(), park=park, together=together))
-
-    def not_parked(self) -> None:
-        """The run stays: something failed for good, or has come, and its code goes on."""
-        self._is_parking = False
 
     def _disagree(self, error: ReplayMismatch) -> None:
         if self._mismatch is None:
@@ -362,13 +348,15 @@ class Execution:
         elif self.history.unread:
             if not root.cancelled():
                 root.exception()  # seen: the disagreement explains it
-            self.ending.end(self.reports.hold(mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread))))
+            self.ending.end(
+                last_words.hold(self, mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread)))
+            )
         else:
             error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
             if error is None:
-                self.ending.finish(self.reports.succeeded(root.result(), self.definition))
+                self.ending.finish(last_words.succeeded(self, root.result()))
             else:
-                self.ending.finish(self.reports.failed(failures.of_workflow(error, codec=self.codec)))
+                self.ending.finish(last_words.failed(self, failures.of_workflow(error, codec=self.codec)))
 
     def _torn_down(self, root: asyncio.Task[Any]) -> None:
         """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
@@ -383,8 +371,8 @@ class Execution:
         self.waits.stop()
         if self._expiry is not None:
             self._expiry.cancel()
-        if self._standby is not None:
-            self._standby.stop()
+        if self.standby is not None:
+            self.standby.stop()
         if self._patience is not None:
             self._patience.stop()
         self.bodies.stop_all()

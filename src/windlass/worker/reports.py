@@ -4,43 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import ClaimLost, InvalidInput, ReplayMismatch, Unavailable
+from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import (
     BeginStep,
     Claim,
     CompleteStep,
     FailStep,
-    FinishRun,
-    HoldRun,
     OpenWait,
     Suspend,
     Verdict,
     WaitStep,
 )
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
-from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Timer
 from windlass.telemetry.observer import Departure
-from windlass.worker import failures, recall
+from windlass.worker import recall
 from windlass.worker.calls import Body, Call
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
 
 NULL = b"null"
-NO_DELAY = Duration(0)
-DEPARTURES = {RunStatus.COMPLETED: Departure.COMPLETED, RunStatus.FAILED: Departure.FAILED}
 SEND_AGAIN_AFTER = SECOND  # on top of the engine's own patience
-LATER = Duration(5 * SECOND)  # what is in the way may be gone by then, and is not asked for in a loop
 
 
 class Reports:
@@ -58,8 +48,10 @@ class Reports:
         self._all_answered: asyncio.Future[None] | None = None  # for whoever waits until there are none
         self._kept: dict[int, tuple[CompleteStep, Call, Any, int, Timer]] = {}  # what the store could not take
         self.is_suspending = False
-        recorded = (record.order for record in execution.claimed.history if record.order is not None)
-        self._order = 1 + max(recorded, default=-1)
+        self._order = 0
+        if execution.claimed.history:
+            recorded = (record.order for record in execution.claimed.history if record.order is not None)
+            self._order = 1 + max(recorded, default=-1)
 
     def complete(self, call: Call, stored: bytes, decoded: Any, *, entered_at: int, now: int) -> None:
         order = self._order
@@ -218,7 +210,7 @@ class Reports:
             execution.ending.departure = Departure.PARKED
             execution.ending.end(None)
             return
-        execution.not_parked()
+        execution.is_parking = False  # something failed for good, or has come, and its code goes on
         results = self._retry(failed, orders, suspended.verdicts)
         decided = {item.key for item in command.open}
         for wait, verdict in zip(waits, suspended.verdicts[len(failed) :], strict=True):
@@ -291,57 +283,6 @@ class Reports:
             detail=call.detail,
             child=call.child,
         )
-
-    def succeeded(self, value: Any, definition: WorkflowDefinition) -> FinishRun:
-        try:
-            output, _ = self._host.codec.round_trip(
-                value, definition.return_type, what="Workflow", name=definition.name
-            )
-        except InvalidInput as refused:
-            return self.failed(Failure(kind=FailureKind.LOGIC, type="InvalidInput", message=str(refused)))
-        return self._end(RunStatus.COMPLETED, output, None, output)
-
-    def failed(self, failure: Failure) -> FinishRun:
-        return self._end(RunStatus.FAILED, None, failure, msgspec.json.encode(failure))
-
-    def deadlock(self) -> FinishRun:
-        message = "Every task of the workflow waits for another one, and none of them for a step, a sleep or an event."
-        return self.failed(Failure(kind=FailureKind.LOGIC, type="Deadlock", message=message))
-
-    def _end(self, status: RunStatus, output: bytes | None, failure: Failure | None, hashed: bytes) -> FinishRun:
-        claimed = self._execution.claimed
-        return FinishRun(
-            namespace=self._host.namespace,
-            run_id=claimed.run_id,
-            token=claimed.token,
-            status=status,
-            output=output,
-            failure=failure,
-            result_hash=hashlib.blake2b(hashed, digest_size=16).digest(),
-            parent=claimed.parent,
-            schedule=claimed.schedule,
-        )
-
-    async def finish(self, command: FinishRun) -> None:
-        await self._host.work.finish_run(command)
-        self.finished(command)
-
-    def finished(self, command: FinishRun) -> None:
-        """The last word is on record."""
-        execution, failure = self._execution, command.failure
-        execution.outcome, execution.ending.departure = command.status, DEPARTURES[command.status]
-        if failure is not None:
-            execution.ending.error = failure.type
-            failures.tell_run(execution.claimed, failure)
-
-    async def hold(self, error: ReplayMismatch) -> None:
-        reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
-        await self._host.work.hold_run(HoldRun(**self._held, reason=reason))
-        self._execution.ending.departure = Departure.PAUSED
-
-    async def release(self, *, delay_for: Duration = NO_DELAY) -> None:
-        await self._host.work.release_run(Claim(**self._held, delay_for=delay_for))
-        self._execution.ending.departure = Departure.RELEASED
 
     def _next_order(self) -> int:
         self._order += 1

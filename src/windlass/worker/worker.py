@@ -27,8 +27,8 @@ from windlass.worker.drain import Drain
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Durations, Host
+from windlass.worker.last_words import LATER, NO_DELAY
 from windlass.worker.presence import Presence
-from windlass.worker.reports import LATER, NO_DELAY
 from windlass.worker.runners import Runners
 from windlass.worker.tasks import track_tasks
 from windlass.worker.threads import Threads

@@ -30,7 +30,6 @@ class Ending:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_unanswered = False  # dropped because the store was away, and not because the claim was lost
         self.departure, self.error = Departure.LOST, ""  # until a last word is written; and what failed, by its type
-        self._began_at = self._host.clock.monotonic()
 
     def run_out(self) -> None:
         """The claim has run out: from now on another worker may have the run, and it is dropped here."""
@@ -115,7 +114,7 @@ class Ending:
         """Nothing of the run is at work here any more."""
         watch = self._execution.bodies.watch
         if watch is not None:
-            ran_for = Duration(self._host.clock.monotonic() - self._began_at)
+            ran_for = Duration(self._host.clock.monotonic() - self._execution.claimed_at)
             watch.ends(self.departure, ran_for=ran_for, error=self.error or None)
         self._host.left(self._execution)
 

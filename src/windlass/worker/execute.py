@@ -60,7 +60,7 @@ class Execution:
         self.is_over = False
         self.outcome: RunStatus | None = None  # how the run ended here, if it did
         self.definition = definition
-        self._claimed_at = host.clock.monotonic()
+        self.claimed_at = host.clock.monotonic()
         self.history = History(claimed.history) if claimed.history else NO_HISTORY
         self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
         self._failed: list[tuple[Body, Failure]] = []
@@ -103,7 +103,7 @@ class Execution:
         self._root = self.tree.create_root(coroutine, context)
         self.host.watch_claim(self.tenure.until)
         if self.claimed.expires_in is not None:
-            left = self.claimed.expires_in - (self.host.clock.monotonic() - self._claimed_at)
+            left = self.claimed.expires_in - (self.host.clock.monotonic() - self.claimed_at)
             self._expiry = self.host.clock.call_later(max(0, left), self._expire)
         self.nudge()  # code that begins with a foreign wait asks for nothing, and is to be noticed all the same
 
@@ -147,7 +147,7 @@ class Execution:
                 self._results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
             )
         elif record is not None and (record.due_in is not None or call.kind.is_wait):
-            passed = self.host.clock.monotonic() - self._claimed_at
+            passed = self.host.clock.monotonic() - self.claimed_at
             self.waits.go_on(call, None if record.due_in is None else record.due_in - passed)
         elif call.kind is StepKind.STEP:
             self.entering.add(call)

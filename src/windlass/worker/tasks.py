@@ -96,7 +96,7 @@ class TaskTree:
         self.paths.clear()
 
     def has_living(self) -> bool:
-        return len(self.paths) > 1 or any(not task.done() for task in self.paths)
+        return any(not task.done() for task in self.paths)
 
     def foreign_waits(self) -> list[asyncio.Future[Any]] | None:
         """None while a task is about to run; else the futures outside the run that some of its tasks await."""

@@ -15,14 +15,14 @@ class Tenure:
     def __init__(self, claimed: ClaimedRun, clock: Clock) -> None:
         self._clock = clock
         self.visibility_for = claimed.visibility_for
-        self.until = claimed.asked_at + claimed.visibility_for - _margin(claimed.visibility_for)
+        self.until = _until(claimed.asked_at, claimed.visibility_for)
 
     def left(self) -> int:
         return self.until - self._clock.monotonic()
 
     def renewed(self, *, asked_at: int, visibility_for: Duration) -> None:
         """The store said yes to a renewal asked for at that moment."""
-        self.until = max(self.until, asked_at + visibility_for - _margin(visibility_for))
+        self.until = max(self.until, _until(asked_at, visibility_for))
 
     def renewal(self, *, now: int) -> Duration | None:
         """For a completion: renew along the way when less than half is left."""
@@ -36,5 +36,7 @@ class Tenure:
         return visibility_for if self.until - now < visibility_for * 4 // 5 else None
 
 
-def _margin(visibility_for: Duration) -> int:
-    return min(SECOND, visibility_for // 10)
+def _until(asked_at: int, visibility_for: Duration) -> int:
+    """With a margin: a tenth of it, and at most a second."""
+    margin = visibility_for // 10
+    return asked_at + visibility_for - (margin if margin < SECOND else SECOND)

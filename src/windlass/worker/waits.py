@@ -135,6 +135,8 @@ class Waits:
         return group is not None and not group.backlog and all(call.group is group for call in calls)
 
     def stop(self) -> None:
+        if not self:
+            return
         for call in [*self.timed, *self.open.values()]:
             if call.timer is not None:
                 call.timer.cancel()

@@ -298,7 +298,7 @@ class Worker:
             self._spawn(self._give_back(run, delay_for=LATER))
             return
         execution = Execution(run, definition, self._host)
-        if execution.tenure.left() <= 0:  # to the store it is ours for longer than we may use it
+        if execution.tenure.until <= execution.claimed_at:  # to the store it is ours for longer than we may use it
             LOGGER.warning("Run %s is given back: the answer to its claim came too late", run.run_id)
             self._spawn(self._give_back(run))
             return
@@ -316,7 +316,10 @@ class Worker:
         given: tuple[Any, ...] = codec.decode(run.input)
         if not definition.required <= len(given) <= len(types):
             raise InvalidInput(f"it was started with {len(given)} arguments, and now takes {len(types)}")
-        if all(type(value) is kind for value, kind in zip(given, types, strict=False)):
+        for value, kind in zip(given, types, strict=False):
+            if type(value) is not kind:
+                break
+        else:
             return given  # nothing to convert, as with most arguments
         converted: tuple[Any, ...] = codec.decode(run.input, tuple[types[: len(given)]])  # type: ignore[misc]
         return converted

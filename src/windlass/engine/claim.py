@@ -18,13 +18,13 @@ from windlass.errors import ClaimLost, Unavailable
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
-from windlass.model.time import MILLISECOND, Duration, Instant
+from windlass.model.time import MILLISECOND, Instant
 from windlass.notify.local import Subscription, gates_topic, queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
 from windlass.runtime import SystemClock
 from windlass.store.base import Tx
-from windlass.store.queries.runs import ClaimedRow
+from windlass.store.claimed import ClaimedRow
 
 LOGGER = logging.getLogger("windlass.engine")
 LOCKED_ELSEWHERE_FOR = 5 * MILLISECOND  # due, yet not to be had: another transaction is at it
@@ -83,7 +83,7 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
                 claim_for=command.claim_for,
             )
         # A second statement on purpose: the claim's own would read history as of before its lock.
-        seen = [row.run.id for row in rows if row.run.attempts > 1 or row.run.retry_of is not None]
+        seen = [row.id for row in rows if row.may_have_history]
         histories = await tx.steps.histories(command.namespace, run_ids=seen) if seen else {}
 
     def ask() -> Awaitable[None]:
@@ -117,14 +117,25 @@ async def _judge(
     claimed: list[ClaimedRun] = []
     ended: list[tuple[Run, FinishRun]] = []
     for row in rows:
-        history = histories.get(row.run.id, ())
-        ending = _ending(row.run, history, max_recoveries=parts.settings.max_recoveries, now=row.at)
+        history = histories.get(row.id, ())
+        visibility_for = command.claim_for(row.name)
+        if row.is_plain and not history:
+            claimed.append(row.handed_over(visibility_for=visibility_for, asked_at=asked_at))
+            continue
+        run, now = row.run, row.at
+        ending = _ending(run, history, max_recoveries=parts.settings.max_recoveries, now=now)
         if ending is not None:
-            ended.append((row.run, ending))
-        elif row.run.is_held:  # a person wants it paused, and its last holder never came to that
-            await _give_back(parts, command.namespace, row.run.id, token=row.run.token)
+            ended.append((run, ending))
+        elif run.is_held:  # a person wants it paused, and its last holder never came to that
+            await _give_back(parts, command.namespace, run.id, token=run.token)
         else:
-            claimed.append(_claimed(row, history, command, asked_at=asked_at))
+            records = tuple([step_rules.record(step, now=now) for step in history])
+            expires_in = step_rules.remaining(run.expires_at, now=now)
+            claimed.append(
+                row.handed_over(
+                    visibility_for=visibility_for, asked_at=asked_at, history=records, expires_in=expires_in
+                )
+            )
     if ended:  # whoever waits for them is locked before they are
         await _end_all(parts, ended)
     return claimed
@@ -194,32 +205,6 @@ async def _give_back(parts: Parts, namespace: str, run_id: RunId, *, token: int)
         await release_run(parts, Claim(namespace=namespace, run_id=run_id, token=token))
     except (ClaimLost, Unavailable):
         return  # it comes back by itself when the claim ends
-
-
-def _claimed(row: ClaimedRow, history: Sequence[Step], command: ClaimRuns, *, asked_at: int) -> ClaimedRun:
-    run, now = row.run, row.at
-    return ClaimedRun(
-        run_id=run.id,
-        name=run.name,
-        version=run.version,
-        queue=run.queue,
-        token=run.token,
-        attempts=run.attempts,
-        recoveries=run.recoveries,
-        key=row.start_key,
-        input=row.input,
-        started_at=run.started_at or now,
-        visibility_for=command.claim_for(run.name),
-        asked_at=asked_at,
-        waited_for=Duration(max(0, now - row.due_at)),
-        history=tuple([step_rules.record(step, now=now) for step in history]),
-        expires_in=step_rules.remaining(run.expires_at, now=now),
-        parent=run.parent,
-        origin=run.origin,
-        begun_at=run.begun_at,
-        schedule=run.schedule,
-        scheduled_at=run.scheduled_at,
-    )
 
 
 async def _wait_with_offer(

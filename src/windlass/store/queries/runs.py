@@ -11,14 +11,11 @@ from windlass.model.failure import Failure
 from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import Served
+from windlass.store.claimed import ClaimedRow, claimed_rows
 from windlass.store.queries.run_reads import Ending, RunReads, served_to_json
-from windlass.store.rows import RUN_COLUMNS, RUN_STATUS, Row, failure_to_bytes, run_from_row
+from windlass.store.rows import failure_to_bytes, run_from_row
 
 __all__ = ["ClaimedRow", "Ending", "NewRun", "RunQueries"]
-
-# Where a claimed row has what it is sorted by, and what it has beside its run.
-ID, PRIORITY = 1, 5
-WAS, DUE_AT, INPUT, START_KEY, AT = range(RUN_COLUMNS, RUN_COLUMNS + 5)
 
 
 class NewRun(Struct, frozen=True, kw_only=True, gc=False):
@@ -41,15 +38,6 @@ class NewRun(Struct, frozen=True, kw_only=True, gc=False):
     parent: RunId | None = None
     parent_step: str | None = None
     follows_parent: int = 0
-
-
-class ClaimedRow(Struct, frozen=True, kw_only=True, gc=False):
-    run: Run  # after the claim
-    was: RunStatus
-    due_at: Instant  # before the claim; of one whose answer was lost, when it ends
-    input: bytes
-    start_key: str | None
-    at: Instant  # when it was claimed; of one whose answer was lost, when it was asked for again
 
 
 class FinishedRow(Struct, frozen=True, kw_only=True, gc=False):
@@ -92,11 +80,11 @@ class RunQueries(RunReads):
             worker=worker,
             poll=poll,
         )
-        return _claimed(rows)
+        return claimed_rows(rows)
 
     async def claimed_by_poll(self, *, namespace: str, worker: WorkerId, poll: int) -> list[ClaimedRow]:
         """What that poll claimed and still holds: the answer to a claim whose reply was lost."""
-        return _claimed(await self._connection.all("runs_of_poll", namespace=namespace, worker=worker, poll=poll))
+        return claimed_rows(await self._connection.all("runs_of_poll", namespace=namespace, worker=worker, poll=poll))
 
     async def lock(self, namespace: str, id: RunId) -> Run | None:
         """Load, and keep every other writer away until the transaction ends."""
@@ -154,21 +142,6 @@ class RunQueries(RunReads):
     async def set_failure(self, namespace: str, id: RunId, failure: Failure | None) -> None:
         """Say why a run is held, or take that back."""
         await self._connection.run("set_run_failure", namespace=namespace, id=id, failure=failure_to_bytes(failure))
-
-
-def _claimed(rows: Sequence[Row]) -> list[ClaimedRow]:
-    # `returning` has no order, so the order is made here: priority, then the due time before the claim, then the id.
-    return [
-        ClaimedRow(
-            run=run_from_row(row),
-            was=RunStatus.PENDING if row[WAS] is None else RUN_STATUS[row[WAS]],
-            due_at=row[DUE_AT],
-            input=row[INPUT],
-            start_key=row[START_KEY],
-            at=row[AT],
-        )
-        for row in sorted(rows, key=lambda row: (-row[PRIORITY], row[DUE_AT], row[ID]))
-    ]
 
 
 def _encoded(row: FinishRun) -> FinishedRow:

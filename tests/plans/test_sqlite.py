@@ -37,6 +37,7 @@ from windlass.store.base import Tx
 from windlass.store.catalog import NAME, SQL_FOLDER, load
 from windlass.store.migrate import migrate_sqlite
 from windlass.store.sqlite.connection import SqliteConnection
+from windlass.store.sqlite.store import keep_plans
 from windlass.testing.clock import START_AT
 
 SQLITE = Dialect(
@@ -83,6 +84,7 @@ class Work(NamedTuple):
 
 def build(size: Size, *, analyse_when: str) -> apsw.Connection:
     connection = apsw.Connection(":memory:")
+    keep_plans(connection)
     migrate_sqlite(connection, where="a test")
     for moment, statements in (("empty", []), ("pending", [*fill(SQLITE, size)]), ("full", [*move_on()])):
         with connection:
@@ -205,6 +207,26 @@ def test_a_large_database_takes_no_more_work_than_a_small_one(
 
     assert (work.full_scan_steps, work.automatic_indexes) == (0, 0)
     assert work == work_of(small, HOT[name].call)
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_no_statement_is_planned_again_for_the_next_values(small: apsw.Connection, name: str) -> None:
+    planned: list[int] = []
+
+    def note(action: int, *_: str | None) -> int:
+        planned.append(action)
+        return apsw.SQLITE_OK
+
+    small.authorizer = note  # asked whenever a statement is planned
+    try:
+        sent_by(small, HOT[name].call)
+        assert planned != []
+        planned.clear()
+        sent_by(small, HOT[name].call)
+    finally:
+        small.authorizer = None
+
+    assert planned == []
 
 
 @pytest.mark.spec("runs:P2.8", "runs:G3")

@@ -86,9 +86,10 @@ class FinishRuns:
             self._told.extend(await wake_parents(tx, ended, waiting, now=now))
 
     def after_commit(self, items: Sequence[FinishRun], outcomes: Sequence[Any]) -> None:
-        hub, namespaces = self._parts.hub, set()
+        hub, endings, namespaces = self._parts.hub, self._parts.endings, set()
         for item, outcome in zip(items, outcomes, strict=True):
             if not isinstance(outcome, Exception):
+                endings.tell(item)
                 hub.publish_here(run_topic(item.namespace, item.run_id))
                 namespaces.add(item.namespace)
         for namespace in namespaces:

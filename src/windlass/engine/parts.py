@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from windlass.engine.again import run_until_answered
 from windlass.engine.batch import Batcher
+from windlass.engine.endings import Endings
 from windlass.engine.offers import Offers
 from windlass.model.time import SECOND, Duration
 from windlass.notify.local import Hub
@@ -39,6 +40,7 @@ class Parts:
     settings: EngineSettings
     batcher: Batcher
     observer: Observer | None = None  # who counts what happens here, if anybody
+    endings: Endings = field(default_factory=Endings)
     background: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:

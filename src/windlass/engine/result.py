@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from windlass.engine.again import until_answered
+from windlass.engine.endings import Key
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.errors import Unavailable
@@ -27,16 +29,26 @@ class Results:
         """Until the run is terminal or paused, at most `wait_for`; then where it stands."""
         clock, longest = self._parts.clock, self._parts.settings.poll_for
         deadline = None if wait_for is None else clock.monotonic() + wait_for
-        with self._parts.hub.subscribe(run_topic(namespace, run_id), ended_topic(namespace)) as subscription:
+        topics = run_topic(namespace, run_id), ended_topic(namespace)
+        with self._parts.hub.subscribe(*topics) as subscription, self._expecting((namespace, run_id)) as find:
             while True:
                 subscription.clear()
-                outcome = await self._look(namespace, run_id)
+                outcome = find() or await self._look(namespace, run_id)
                 if outcome is None:
                     raise no_run(run_id)
                 left = longest if deadline is None else deadline - clock.monotonic()
                 if outcome.status.is_terminal or outcome.status is RunStatus.PAUSED or left <= 0:
                     return outcome
                 await subscription.wait(clock, min(left, longest))
+
+    @contextmanager
+    def _expecting(self, key: Key) -> Iterator[Callable[[], Outcome | None]]:
+        endings = self._parts.endings
+        endings.expect(key)
+        try:
+            yield lambda: endings.find(key)
+        finally:
+            endings.leave(key)
 
     async def _look(self, namespace: str, run_id: RunId) -> Outcome | None:
         loop = asyncio.get_running_loop()

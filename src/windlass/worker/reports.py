@@ -136,7 +136,7 @@ class Reports:
         """Note that bodies began which are at work since then. Nobody waits for this. Answers when the next one did."""
         first: int | None = None
         for body in self._execution.bodies.working:
-            if body.is_noted:
+            if body.is_noted or body.work is None:  # one that has not begun begins in this turn
                 continue
             if body.entered_at > before:
                 first = body.entered_at if first is None else min(first, body.entered_at)

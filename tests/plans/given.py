@@ -321,7 +321,16 @@ HOT = {
     "begin_steps": hot(lambda tx: tx.steps.begin([given.begun(run, key="c") for run in HELD]), RUN, STEP),
     "finish_runs": hot(lambda tx: tx.runs.finish([given.finished(run) for run in HELD]), RUN, PAYLOAD),
     "create_runs": hot(
-        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]), RUN, PAYLOAD
+        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]),
+        RUN,
+        PAYLOAD,
+        GATES,
+    ),
+    "create_runs: claimed at once": hot(
+        lambda tx: tx.runs.create([given.new_run(number, worker=WORKER, poll=1, claim_for=HOUR) for number in (1, 2)]),
+        RUN,
+        PAYLOAD,
+        GATES,
     ),
     "take_keys: free": hot(taking("b", "a", "c"), KEY),
     "take_keys: taken": hot(taking(*KEYS), KEY),

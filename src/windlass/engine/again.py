@@ -21,10 +21,16 @@ FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
 
 
 async def run_until_answered(
-    store: Store, clock: Clock, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False
+    store: Store,
+    clock: Clock,
+    name: str,
+    fn: Callable[[Tx], Awaitable[T]],
+    *,
+    single: bool = False,
+    is_cancellable: bool = True,
 ) -> T:
     """`store.run_tx`, repeated with growing pauses while the outcome is unknown. Raises Unavailable in the end."""
-    return await until_answered(clock, lambda: store.run_tx(name, fn, single=single))
+    return await until_answered(clock, lambda: store.run_tx(name, fn, single=single, is_cancellable=is_cancellable))
 
 
 async def until_answered(clock: Clock, ask: Callable[[], Awaitable[T]]) -> T:

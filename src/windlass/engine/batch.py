@@ -162,7 +162,7 @@ class Batcher:
 
         name = "+".join(sorted(items))
         single = len(items) == 1 and all(self._kinds[kind].is_single(rows) for kind, rows in items.items())
-        written = await run_until_answered(self._store, self._clock, name, write, single=single)
+        written = await run_until_answered(self._store, self._clock, name, write, single=single, is_cancellable=False)
         for kind, rows in items.items():
             self._kinds[kind].after_commit(rows, written[kind])
         return [(entries, written[kind]) for kind, entries in by_kind.items()]

@@ -35,11 +35,12 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     deadline = parts.clock.monotonic() + command.wait_for
     topics = [queue_topic(command.namespace, queue) for queue in sorted({item.queue for item in command.served})]
     topics.append(gates_topic(command.namespace))
+    is_told = command.expects_more
     with parts.hub.subscribe(*topics) as subscription:
         while True:
             subscription.clear()
             looked_at = parts.clock.monotonic()  # before the look: time may pass until its answer is here
-            claimed, due_in = await _claim_due(parts, command)
+            claimed, due_in = await _claim_due(parts, command, is_told=is_told)
             now = parts.clock.monotonic()
             if claimed or now >= deadline:
                 return claimed
@@ -48,10 +49,16 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             dispatched = await _wait_with_offer(parts, command, subscription, pause)
             if dispatched:
                 return dispatched
+            is_told = subscription.is_named
 
 
-async def _claim_due(parts: Parts, command: ClaimRuns) -> tuple[list[ClaimedRun], int | None]:
-    """What is due now, else how long until something is. Looks before it writes: an idle poll takes no lock."""
+async def _claim_due(parts: Parts, command: ClaimRuns, *, is_told: bool) -> tuple[list[ClaimedRun], int | None]:
+    """What is due now, else how long until something is.
+
+    Looks before it writes, so that an idle poll takes no lock; but not when it was told that there is something.
+    """
+    if is_told and (claimed := await _claim(parts, command)):
+        return claimed, 0
 
     async def look(tx: Tx) -> tuple[Instant | None, Instant]:
         return await tx.runs.look(namespace=command.namespace, served=command.served)

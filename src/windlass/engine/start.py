@@ -56,22 +56,26 @@ class StartRuns:
         return (item.command.namespace, item.command.key or "", item.run_id)
 
     def is_single(self, items: Sequence[Request]) -> bool:
-        return all(item.command.key is None and item.offer is None for item in items)
+        is_dispatched_so = self._parts.store.creates_behind_gates
+        return all(item.command.key is None and (is_dispatched_so or item.offer is None) for item in items)
 
     async def write(self, tx: Tx, items: Sequence[Request]) -> Sequence[Any]:
-        if self.is_single(items):  # neither keys nor offers: what is there already is ours, from a try that was lost
+        if all(item.command.key is None and item.offer is None for item in items):
+            # Neither keys nor offers: what is there already is ours, from a try that was lost.
             await tx.runs.create([self._new_run(item) for item in items])
             return [Started(run_id=item.run_id, is_repeat=False) for item in items]
         for item in items:
             item.dispatched = None  # a second try decides anew
-        await self._look_at_gates(tx, [item for item in items if item.offer is not None])
+        if not self._parts.store.creates_behind_gates:
+            await self._look_at_gates(tx, [item for item in items if item.offer is not None])
         winners = await self._take_keys(tx, items)
         creating = [item for item in items if item.run_id in winners]
         created = await tx.runs.create([self._new_run(item) for item in creating])
         outcomes: dict[RunId, Any] = {}
         for ordinal, item in enumerate(creating):
             at = created.get(ordinal)
-            # No time: the row was there already, so this is the repeat of a batch whose answer was lost.
+            # No time: the row was there already, so this is the repeat of a batch whose answer was lost; or it was
+            # created, and not claimed, because it stands behind a closed gate.
             if at is None:
                 item.dispatched = await self._taken_up(tx, item)
             elif not item.is_gated:

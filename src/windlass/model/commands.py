@@ -89,6 +89,7 @@ class ClaimRuns(Struct, frozen=True, kw_only=True):
     visibility_for: Duration
     visibilities: dict[str, Duration] = {}  # by workflow, where one has its own
     wait_for: Duration  # how long to wait for work before answering with none
+    expects_more: bool = False  # the last poll came back with all it had asked for: claim, without a look before
 
     def claim_for(self, name: str) -> Duration:
         """How long a claim on a run of this workflow lasts."""

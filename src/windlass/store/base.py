@@ -140,6 +140,7 @@ class Lane(Struct, frozen=True):
 
 class Store(Protocol):
     lanes: Sequence[Lane]  # how the engine's batcher should send to this store
+    creates_behind_gates: bool  # does the statement that creates runs itself claim none behind a closed gate?
     hooks: Hooks
 
     @property
@@ -151,8 +152,13 @@ class Store(Protocol):
 
     async def close(self) -> None: ...
 
-    async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
-        """Run fn in one transaction. Raises Unavailable if the outcome is unknown or the database cannot be reached."""
+    async def run_tx(
+        self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False, is_cancellable: bool = True
+    ) -> T:
+        """Run fn in one transaction. Raises Unavailable if the outcome is unknown or the database cannot be reached.
+
+        Not cancellable: nobody cancels who calls this, but a loop that ends. Else the transaction goes on without them.
+        """
         ...
 
     async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:

@@ -28,6 +28,7 @@ from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Durations, Host
 from windlass.worker.last_words import LATER, NO_DELAY
+from windlass.worker.noting import Noting
 from windlass.worker.presence import Presence
 from windlass.worker.runners import Runners
 from windlass.worker.tasks import track_tasks
@@ -37,7 +38,6 @@ from windlass.worker.watch import LoopWatch
 
 LOGGER = logging.getLogger("windlass.worker")
 
-OBSERVE_AFTER = 20 * MILLISECOND  # a body that ends sooner leaves no trace of having begun
 FEWEST_THREADS = 32  # for sync steps; a worker with more slots has as many threads as slots
 GATHER_FOR = 2 * MILLISECOND  # how long a nearly full worker waits for more free slots before it claims
 FIRST_PAUSE, LONGEST_PAUSE = 100 * MILLISECOND, 5 * SECOND  # between tries while the store does not answer
@@ -65,9 +65,8 @@ class Worker:
         self.drain = Drain()
         self._polls = 0
         self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
-        self._has_news = False
+        self._has_news = self._was_full = False
         self._executions: set[Execution] = set()
-        self._is_observing = False
         self._slot_freed = asyncio.Event()
         self._claims = Claims(clock, self._executions)
         context = contextvars.Context()
@@ -87,7 +86,7 @@ class Worker:
             clock=clock,
             classify=classify,
             context=context,
-            observe=self._observe,
+            observe=Noting(clock, self._executions).entered,
             interrupt=self._interrupted,
             is_ending=self._is_ending,
             threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
@@ -247,13 +246,14 @@ class Worker:
         if not served:  # nothing is declared yet: look again when something may be
             await self._host.clock.sleep(self._poll_for)
             return []
-        return await self._host.work.claim_runs(
+        limit = self._free_slots
+        claimed = await self._host.work.claim_runs(
             ClaimRuns(
                 namespace=self._host.namespace,
                 worker=self.id,
                 poll=self._polls,
                 served=served,
-                limit=self._free_slots,
+                limit=limit,
                 visibility_for=self._visibility_for,
                 visibilities={
                     item.name: item.visibility_for
@@ -261,8 +261,11 @@ class Worker:
                     if item.visibility_for is not None
                 },
                 wait_for=self._poll_for,
+                expects_more=self._was_full,
             )
         )
+        self._was_full = len(claimed) == limit
+        return claimed
 
     @property
     def executions(self) -> tuple[Execution, ...]:
@@ -363,22 +366,6 @@ class Worker:
         task = asyncio.get_running_loop().create_task(guarded(), context=self._host.context)
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
-
-    def _observe(self) -> None:
-        """One timer for all bodies: a body that is still at work when it fires has its start noted."""
-        if not self._is_observing:
-            self._is_observing = True
-            self._host.clock.call_later(OBSERVE_AFTER, self._look_at_bodies)
-
-    def _look_at_bodies(self) -> None:
-        now, first = self._host.clock.monotonic(), None
-        for execution in self._executions:
-            if not execution.is_over and not execution.claimed.recoveries:
-                left = execution.reports.observe(now - OBSERVE_AFTER)
-                first = left if first is None or (left is not None and left < first) else first
-        self._is_observing = first is not None
-        if first is not None:
-            self._host.clock.call_later(first + OBSERVE_AFTER - now, self._look_at_bodies)
 
     def _is_ending(self) -> bool:
         return self._host.is_draining or any(task.cancelling() for task in self._tasks)

@@ -50,6 +50,8 @@ SESSION = {
 class PostgresStore:
     """A few connections to one database. Without a clock of ours the database's own decides."""
 
+    creates_behind_gates = True
+
     def __init__(self, url: str, *, clock: Clock | None = None, hooks: Hooks | None = None) -> None:
         self.hooks: Hooks = hooks or NoHooks()
         # Capped and, for starts and steps, on two connections: else database and Python take turns.
@@ -103,12 +105,13 @@ class PostgresStore:
         except DriverError:
             pool.terminate()  # the server has gone first
 
-    async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
+    async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False, is_cancellable: bool = True) -> T:
         """Run fn in one transaction, or as one statement that is its own; again after a deadlock."""
         work = self._single if single else self._transaction
+        run = self._whole if is_cancellable else self._with_session
         for _ in range(ATTEMPTS):
             try:
-                return await self._whole(lambda session: work(session, name, fn))
+                return await run(lambda session: work(session, name, fn))
             except Repeatable as error:
                 last = error
         raise translate(last, where=self._where)

@@ -40,6 +40,8 @@ KINDS = frozenset({"start_runs", "begin_steps", "complete_steps", "finish_runs"}
 class SqliteStore:
     """One connection on one thread. Several processes may open the same file; one of them writes at a time."""
 
+    creates_behind_gates = False  # nothing changes between two statements of a transaction
+
     def __init__(self, path: str, *, clock: Clock, hooks: Hooks | None = None, busy_for: Duration = BUSY_FOR) -> None:
         self.hooks: Hooks = hooks or NoHooks()
         # No small cap: on SQLite a smaller batch only costs more fsyncs.
@@ -79,7 +81,7 @@ class SqliteStore:
         finally:
             thread.stop()
 
-    async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False) -> T:
+    async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False, is_cancellable: bool = True) -> T:
         """Run fn in one transaction, whole, on the writer thread: it may await nothing but `tx`."""
         return await self._submit(lambda: self._write(name, fn))
 

@@ -69,7 +69,7 @@ class LateAnswers:
             store.run_tx,
         )
         self.has_looked, self.may_answer = asyncio.Event(), asyncio.Event()
-        self._store, self.locks = store, store.locks
+        self._store, self.locks, self.creates_behind_gates = store, store.locks, store.creates_behind_gates
 
     async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
         answer = await self._store.read(name, fn, single=single)

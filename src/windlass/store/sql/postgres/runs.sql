@@ -5,13 +5,36 @@
 
 -- name: create_runs
 -- Differs: arrays in, one statement. A repeat finds its payload written, so payloads need no join with what was created.
+-- What is to be born claimed goes by the gates, which stay as they are until this is committed: behind a closed one it is
+-- created, and answered like what did not pass.
 -- key: namespace, id
-with given as materialized (
-    select i.*, t.now
-      from (select {now} as now) as t
-     cross join {given: id text, namespace text, name text, version text, queue text, priority bigint, at bigint,
-                        delay_for bigint, worker text, poll bigint, claim_for bigint, start_key text, input bytea,
-                        timeout_for bigint, parent text, parent_step text, follows_parent bigint} as i
+with asked as materialized (
+    select i.*
+      from {given: id text, namespace text, name text, version text, queue text, priority bigint, at bigint,
+                   delay_for bigint, worker text, poll bigint, claim_for bigint, start_key text, input bytea,
+                   timeout_for bigint, parent text, parent_step text, follows_parent bigint} as i
+),
+shared as materialized (
+    select x.*
+      from (select distinct a.namespace, n.name
+              from asked a cross join lateral (values (a.namespace), (a.queue), (a.name)) as n (name)
+             where a.worker is not null
+             order by a.namespace, n.name) as b
+     cross join lateral (
+           select g.namespace, g.kind, g.name, g.is_paused from gates g
+            where g.namespace = b.namespace and g.name = b.name
+           {for_share}) x
+),
+given as materialized (
+    select a.id, a.namespace, a.name, a.version, a.queue, a.priority, a.at, a.delay_for, a.poll, a.claim_for, a.start_key,
+           a.input, a.timeout_for, a.parent, a.parent_step, a.follows_parent, (select {now}) as now,
+           case when a.worker is not null and not exists (
+                     select 1 from shared g
+                      where g.is_paused = 1 and g.namespace = a.namespace
+                        and (g.kind = 'namespace' or (g.kind = 'queue' and g.name = a.queue)
+                             or (g.kind = 'workflow' and g.name = a.name)))
+                then a.worker end as worker
+      from asked a
 ),
 created as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
@@ -39,8 +62,14 @@ noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, at
       from created
+),
+begun as materialized (
+    select c.namespace, c.id, c.at
+      from created c
+     where c.status = 'running' or not exists (select 1 from asked a where a.worker is not null)
+        or c.id in (select a.id from asked a where a.worker is null)
 )
-{passed: created};
+{passed: begun};
 
 -- name: claim_runs
 -- Differs: reads the lanes without locks, twice as many rows as asked for, then locks by key in order of urgency, skips

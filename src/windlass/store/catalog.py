@@ -6,19 +6,20 @@
 Behind the name come lines of intent and, where needed, directives:
 `-- key: run_id`          what identifies a row of a set-based batch: sent in this order, each once, and known by it;
 `-- each: row, claim_for` the statements behind the first take these columns from its answer;
-`-- together: id, status` the statement below takes the ids of all rows that have the same status at once, as a list;
-`-- when: renew_for`      the statement below is for those rows of a batch only that have a value for this.
+`-- together: id, status` the statement below takes the ids of all rows that have the same status at once, as a list.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+
+from windlass.store import arrays
 
 Dialect = Literal["sqlite", "postgres"]
 
@@ -75,12 +76,9 @@ DATABASE_CLOCK = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 
 NAME = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
 DIRECTIVE = re.compile(r"^-- (each|key): *(.+)$", re.MULTILINE)
-FOR_ROWS = re.compile(r"^-- (when|together): *(.+)$", re.MULTILINE)  # how a statement behind the first is run
-COMMENT = re.compile(r"^ *--(?! (?:when|together): ).*$", re.MULTILINE)
+TOGETHER = re.compile(r"^-- together: *(.+)$", re.MULTILINE)  # of a statement behind the first
+COMMENT = re.compile(r"^ *--(?! together: ).*$", re.MULTILINE)
 FRAGMENT = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
-GIVEN_FRAGMENT = re.compile(r"\{given:([^{}]+)\}")
-GIVEN = re.compile(r"(\w+) (\w+)")
-Column = tuple[str, str]  # its name and its type
 PARAMETER = re.compile(r"(?<!:):([a-z_]+)")  # not the second colon of a ::cast
 WRITE = re.compile(r"\b(insert\s+into|delete\s+from|update\s+\w+(\s+\w+)?\s+set)\b")
 
@@ -90,7 +88,6 @@ class Statement(Struct, frozen=True):
     parameters: tuple[str, ...]  # in the order of their numbers, without `now`
     takes_now: bool  # the clock's value is then the last parameter
     is_write: bool
-    when: str | None = None  # only for rows that have a value for this parameter
     together: tuple[str, ...] = ()  # once for all rows: the first as a list, of those that have the others in common
     shared: frozenset[str] = frozenset()  # arrays of a batch that may be one element long: the same for every row
 
@@ -100,6 +97,7 @@ class Query(Struct, frozen=True):
     statements: tuple[Statement, ...]
     each: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    one: Statement | None = None  # what does the same for a batch of one row, from plain values
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -143,49 +141,30 @@ def _sections(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _compile(name: str, body: str, dialect: Dialect, now: str | None) -> Query:
-    directives = {word: tuple(re.split(r", *", names.strip())) for word, names in DIRECTIVE.findall(body)}
-    key, given = directives.get("key", ()), GIVEN_FRAGMENT.search(body)
-    columns = [] if given is None else GIVEN.findall(given[1])
+    directives = {word: _names(names) for word, names in DIRECTIVE.findall(body)}
+    key, columns = directives.get("key", ()), arrays.columns_of(body)
 
-    def fragment(found: re.Match[str]) -> str:
-        match found[1]:
-            case "given":
-                return _given(columns)
-            case "passed" if columns:
-                return _passed(found[2].strip(), key=key, counted=columns[0])
-        return _fragment(found[1], found[2], dialect, now)
+    def compiled(shape: arrays.Shape) -> tuple[Statement, ...]:
+        def fragment(found: re.Match[str]) -> str:
+            if found[1] == "given":
+                return shape.given(columns)
+            if found[1] == "passed" and columns:
+                return shape.passed(found[2].strip(), key=key, counted=columns[0])
+            return _fragment(found[1], found[2], dialect, now)
 
-    text = FRAGMENT.sub(fragment, COMMENT.sub("", body))
-    statements = tuple(_statement(part, dialect, columns) for part in text.split(";") if part.strip())
+        text = FRAGMENT.sub(fragment, COMMENT.sub("", body))
+        shared = frozenset(column.name for column in columns[1:])
+        return tuple(_statement(part, dialect, shared) for part in text.split(";") if part.strip())
+
+    statements = compiled(arrays.MANY)
     if not statements:
         raise ValueError(f"query {name} is empty")
-    return Query(name, statements, each=directives.get("each", ()), key=key)
+    one = compiled(arrays.ONE)[0] if columns else None
+    return Query(name, statements, each=directives.get("each", ()), key=key, one=one)
 
 
-def _given(columns: Sequence[Column]) -> str:
-    """`from {given: run_id text, namespace text, token bigint} as i`: the rows of a batch, from an array per column.
-
-    The first column is sent whole. Of the others one element is enough where it is the same for every row: to send,
-    check and read the same text five hundred times costs a good part of what it costs to store it.
-    """
-    (first, _), *others = columns
-    arrays = ", ".join(f":{name}::{kind}[]" for name, kind in columns)
-    names = ", ".join(f'"{name}"' for name, _ in columns)
-    values = [
-        f'case when cardinality(:{name}::{kind}[]) = 1 then (:{name}::{kind}[])[1] else u."{name}" end as "{name}"'
-        for name, kind in others
-    ]
-    return f"(select u.{first}, {', '.join(values)} from unnest({arrays}) as u ({names}))"  # noqa: S608 - our own files
-
-
-def _passed(rows: str, *, key: Sequence[str], counted: Column) -> str:
-    """`{passed: written}`: when the rows of a batch passed, and their keys; a time alone says that all of them did."""
-    nothing, keys, (column, kind) = ", ".join(["null"] * len(key)), ", ".join(key), counted
-    all_of = f"cardinality(:{column}::{kind}[])"
-    return (
-        f"select max(at) as at, {nothing} from {rows} having count(*) = {all_of} union all "  # noqa: S608 - the same
-        f"select at, {keys} from {rows} where (select count(*) from {rows}) < {all_of}"
-    )
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(re.split(r", *", listed.strip()))
 
 
 def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None) -> str:
@@ -218,9 +197,9 @@ def _rows(table: str, column: str, values: str, *, is_postgres: bool) -> str:
     return f"json_each(:{values}) as i cross join {table} as {alias} on {alias}.{condition.format(alias + '.')}"
 
 
-def _statement(text: str, dialect: Dialect, columns: Sequence[Column]) -> Statement:
-    how = {word: tuple(re.split(r", *", names.strip())) for word, names in FOR_ROWS.findall(text)}
-    text = FOR_ROWS.sub("", text)
+def _statement(text: str, dialect: Dialect, shared: frozenset[str]) -> Statement:
+    together = TOGETHER.search(text)
+    text = TOGETHER.sub("", text)
     found = dict.fromkeys(PARAMETER.findall(text))
     takes_now = "now" in found
     found.pop("now", None)
@@ -232,7 +211,6 @@ def _statement(text: str, dialect: Dialect, columns: Sequence[Column]) -> Statem
         parameters=names,
         takes_now=takes_now,
         is_write=WRITE.search(text) is not None,
-        when=how["when"][0] if "when" in how else None,
-        together=how.get("together", ()),
-        shared=frozenset(name for name, _ in columns[1:]),
+        together=() if together is None else _names(together[1]),
+        shared=shared,
     )

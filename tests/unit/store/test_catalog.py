@@ -104,18 +104,17 @@ def test_columns_of_the_first_answer_are_no_parameters(folder: Path) -> None:
     assert query.each == ("id", "was")
 
 
-def test_statements_say_for_which_rows_of_a_batch_they_are(folder: Path) -> None:
+def test_a_statement_may_be_for_all_rows_of_a_batch_at_once(folder: Path) -> None:
     text_of(
         folder,
-        "update runs set a = 1 where id = :id;\n-- when: due\nupdate runs set b = :due where id = :id;\n"
+        "update runs set a = 1 where id = :id;\n"
         "-- together: id, status\ninsert into log select :status, value from json_each(:id);",
     )
 
-    first, second, third = load("sqlite", folder=folder)["load_run"].statements
+    first, second = load("sqlite", folder=folder)["load_run"].statements
 
-    assert (first.when, second.when, third.when) == (None, "due", None)
-    assert (first.together, second.together, third.together) == ((), (), ("id", "status"))
-    assert third.text == "insert into log select ?1, value from json_each(?2)"
+    assert (first.together, second.together) == ((), ("id", "status"))
+    assert second.text == "insert into log select ?1, value from json_each(?2)"
 
 
 def test_the_rows_of_a_batch_are_arrays_of_which_all_but_the_first_may_be_one_value(folder: Path) -> None:
@@ -133,7 +132,13 @@ def test_the_rows_of_a_batch_are_arrays_of_which_all_but_the_first_may_be_one_va
         " having count(*) = cardinality($2::text[])"
         " union all select at, id, token from held where (select count(*) from held) < cardinality($2::text[])"
     )
-    assert load("postgres", folder=folder)["load_run"].statements[0].shared == {"token"}
+    query = load("postgres", folder=folder)["load_run"]
+    assert query.statements[0].shared == {"token"}
+    assert query.one is not None
+    assert query.one.text == (
+        'with held as (select i.*, 1 as at from (select $1::text as "id", $2::bigint as "token") as i)'
+        " select at, id, token from held"
+    )
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ async def test_a_deadlock_runs_the_transaction_again(store: PostgresStore) -> No
 
     await asyncio.gather(*[store.run_tx("lock", lambda tx, side=side: lock(tx, side)) for side in (0, 1)])  # type: ignore[misc]
 
-    assert sorted(tries) == [1, 2]
+    assert max(tries) == 2  # of one of them, or of both: each finds out by itself
 
 
 async def test_a_lost_connection_is_unavailable_and_the_next_call_works(
@@ -206,7 +206,7 @@ async def test_batches_of_each_kind_have_a_lane(store: PostgresStore) -> None:
     lanes = {kind: (lane.senders, lane.cap) for lane in store.lanes for kind in lane.kinds}
 
     assert lanes == {
-        "start_runs": (1, 500),
+        "start_runs": (2, 500),
         "begin_steps": (1, 500),
         "complete_steps": (2, 500),
         "finish_runs": (1, 500),

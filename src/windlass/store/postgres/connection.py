@@ -49,10 +49,9 @@ class PostgresConnection:
         found = self._find(query)
         if not rows:
             return {}
-        statement = found.statements[0]
-        values_of = attrgetter(*statement.parameters)
         if not found.key:  # one by one but in one go; nobody asks how each of them went
-            tail = self._tail(statement)
+            statement = found.statements[0]
+            values_of, tail = attrgetter(*statement.parameters), self._tail(statement)
             values = [(*values_of(row), *tail) for row in rows]
             await self._send(self._session.executemany, statement.text, values)
             return {}
@@ -61,12 +60,20 @@ class PostgresConnection:
         for ordinal, key in enumerate(map(key_of, rows)):
             ordinals.setdefault(key, ordinal)
         # Sorted, because rows are locked in the order they are sent in, and every batch must lock in the same order.
-        keys = sorted(ordinals)
-        columns = _columns(statement, [values_of(rows[ordinals[key]]) for key in keys])
-        answers = await self._send(self._session.fetch, statement.text, *columns, *self._tail(statement))
+        answers = await self._send_rows(found, [rows[ordinals[key]] for key in sorted(ordinals)])
         if len(answers) == 1 and answers[0][1] is None:
-            return dict.fromkeys(ordinals.values(), answers[0][0])
-        return {ordinals[tuple(key)]: at for at, *key in answers}
+            at: Instant = answers[0][0]
+            return dict.fromkeys(ordinals.values(), at)
+        return {ordinals[tuple(key)]: time for time, *key in answers}
+
+    async def _send_rows(self, query: Query, rows: Sequence[Any]) -> Sequence[Row]:
+        if len(rows) == 1 and query.one is not None:
+            statement = query.one
+            values: Sequence[Any] = attrgetter(*statement.parameters)(rows[0])
+        else:
+            statement = query.statements[0]
+            values = _columns(statement, list(map(attrgetter(*statement.parameters), rows)))
+        return await self._send(self._session.fetch, statement.text, *values, *self._tail(statement))
 
     async def now(self) -> Instant:
         if self._clock is not None:

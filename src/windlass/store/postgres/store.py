@@ -135,16 +135,27 @@ class PostgresStore:
 
         To interrupt the driver would cost the connection, and another one to tell the server.
         """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
         # In an empty context: asked for by the code of a run, it is still no part of that run.
-        task = asyncio.get_running_loop().create_task(self._with_session(work), context=contextvars.Context())
+        task = loop.create_task(self._answered(work, answer), context=contextvars.Context())
         self._running.add(task)
-        task.add_done_callback(self._forget)
-        return await asyncio.shield(task)
+        task.add_done_callback(self._running.discard)
+        return await answer
 
-    def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen, should nobody wait for it any more
+    async def _answered(self, work: Callable[[Session], Awaitable[T]], answer: asyncio.Future[T]) -> None:
+        """Answer from here and not from the end of the task: that comes two turns of the loop later."""
+        try:
+            result = await self._with_session(work)
+        except asyncio.CancelledError:  # the loop ends
+            answer.cancel()
+            raise
+        except BaseException as error:
+            if not answer.done():  # else whoever asked is gone
+                answer.set_exception(error)
+        else:
+            if not answer.done():
+                answer.set_result(result)
 
     async def _with_session(self, work: Callable[[Session], Awaitable[T]]) -> T:
         await self._stop_if_killed()

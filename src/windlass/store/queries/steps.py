@@ -55,8 +55,15 @@ class StepQueries:
         return await self._connection.batch("begin_steps", rows)
 
     async def complete(self, rows: Sequence[CompleteStep]) -> Mapping[int, Instant]:
-        """Record results for ever. A missing ordinal is a repeat or a lost claim; `matching` tells which."""
-        return await self._connection.batch("complete_steps", rows)
+        """Record results for ever. A missing ordinal is a repeat or a lost claim; `matching` tells which.
+
+        A claim that runs short is renewed along the way: that is a second statement.
+        """
+        done = await self._connection.batch("complete_steps", rows)
+        renewing = [rows[ordinal] for ordinal in done if rows[ordinal].renew_for is not None]
+        if renewing:
+            await self._connection.batch("renew_claims", renewing)
+        return done
 
     async def matching(self, rows: Sequence[CompleteStep]) -> Mapping[int, Instant]:
         """Completions that are recorded under the same token with the same output, and when. Rare, so one by one."""

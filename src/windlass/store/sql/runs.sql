@@ -128,6 +128,12 @@ update runs
    set available_at = {greatest}(available_at, {least}({now} + :visibility_for, coalesce(expires_at, {now} + :visibility_for)))
  where namespace = :namespace and id = :id and token = :token and status = 'running';
 
+-- name: renew_claims
+-- The same along the way of completions, for those of their runs whose claim runs short.
+update runs
+   set available_at = {greatest}(available_at, {least}({now} + :renew_for, coalesce(expires_at, {now} + :renew_for)))
+ where namespace = :namespace and id = :run_id and token = :token and status = 'running';
+
 -- name: finish_runs
 -- End runs held under the token given. A terminal run keeps its token, so that a repeat is recognised.
 update runs

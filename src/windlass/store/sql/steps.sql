@@ -9,7 +9,7 @@ on conflict (namespace, run_id, step_key, attempt) do update
  where steps.status = 'running';
 
 -- name: complete_steps
--- Record results for ever, under the token given; a claim that runs short is renewed along the way.
+-- Record results for ever, under the token given.
 insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,
                    output, started_at, finished_at)
 select :namespace, :run_id, :key, :attempt, :kind, 'completed', :order, :token, :failures, :input_hash,
@@ -21,10 +21,6 @@ on conflict (namespace, run_id, step_key, attempt) do update
        input_hash = excluded.input_hash, output = excluded.output, failure = null,
        started_at = case when steps.status = 'running' then excluded.started_at else steps.started_at end, finished_at = excluded.finished_at
  where steps.status in ('running', 'waiting');
--- when: renew_for
-update runs
-   set available_at = max(available_at, min({now} + :renew_for, coalesce(expires_at, {now} + :renew_for)))
- where namespace = :namespace and id = :run_id and token = :token and status = 'running';
 
 -- name: matching_step
 -- When this completion was recorded, under the same token and with the same output: then it is a repeat.

@@ -58,20 +58,15 @@ class SqliteConnection:
         guard, *others = self._find(query).statements
         execute, changes = self._cursor.execute, self._connection.changes
         text, values_of = guard.text, self._getter(guard)
-        followers = [
-            (statement.text, self._getter(statement), attrgetter(statement.when) if statement.when else None)
-            for statement in others
-            if not statement.together
-        ]
+        followers = [(statement.text, self._getter(statement)) for statement in others if not statement.together]
         passed = dict.fromkeys(range(len(rows)), self._now)
         for ordinal, row in enumerate(rows):
             execute(text, values_of(row))
             if not changes():
                 del passed[ordinal]
                 continue
-            for following, values_for, condition in followers:
-                if condition is None or condition(row) is not None:
-                    execute(following, values_for(row))
+            for following, values_for in followers:
+                execute(following, values_for(row))
         written = rows if len(passed) == len(rows) else [rows[ordinal] for ordinal in passed]
         for statement in others:
             if statement.together:

@@ -202,7 +202,8 @@ async def begin(store: Store, *commands: BeginStep) -> list[int]:
 
 
 async def complete(store: Store, *commands: CompleteStep) -> list[int]:
-    return sorted(await store.run_tx("complete", lambda tx: tx.steps.complete(commands), single=True))
+    single = all(command.renew_for is None for command in commands)
+    return sorted(await store.run_tx("complete", lambda tx: tx.steps.complete(commands), single=single))
 
 
 async def settle(store: Store, *steps: Step) -> None:

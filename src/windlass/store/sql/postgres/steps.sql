@@ -28,13 +28,12 @@ written as (
 {passed: written};
 
 -- name: complete_steps
--- Differs: arrays in, one statement, with the run locked while its token is checked. Of several completions of one run
--- the longest renewal counts: an upsert may touch a row only once.
+-- Differs: arrays in, one statement, with the run locked while its token is checked.
 -- key: namespace, run_id, key, attempt, token
 with held as materialized (
     select i.*
       from {given: run_id text, namespace text, key text, attempt bigint, kind text, order bigint, token bigint,
-                   failures bigint, input_hash bytea, output bytea, ran_for bigint, renew_for bigint} as i
+                   failures bigint, input_hash bytea, output bytea, ran_for bigint} as i
      cross join lateral (
            select 1 from runs r
             where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
@@ -42,19 +41,6 @@ with held as materialized (
 ),
 t as materialized (
     select {now} as now, count(*) from held
-),
-renewed as (
-    insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at)
-    select h.namespace, h.run_id, '', '', '', 0, 'running', (select now from t) + max(h.renew_for), 0
-      from held h
-     where h.renew_for is not null
-       -- Nothing is written for a repeat, or for a step that is over, so nothing is renewed either.
-       and not exists (select 1 from steps s
-                        where s.namespace = h.namespace and s.run_id = h.run_id and s.step_key = h.key
-                          and s.attempt = h.attempt and s.status not in ('running', 'waiting'))
-     group by h.namespace, h.run_id
-    on conflict (namespace, id) do update
-       set available_at = greatest(runs.available_at, least(excluded.available_at, runs.expires_at))
 ),
 written as (
     insert into steps (namespace, run_id, step_key, attempt, kind, status, step_order, token, failures, input_hash,

@@ -1,7 +1,7 @@
 """A database in which almost everything concerns somebody else, and the calls that must not notice.
 
 run_f…   finished                                   20,000
-run_l…   due in the far future, five priorities      5,000
+run_l…   due in the far future, ten priorities       5,000
 run_o…   due now, but of a workflow others serve     5,000
 run_h…   held by twenty workers                        100
          schedules, due in the far future            5,000
@@ -103,7 +103,7 @@ def move_on() -> Iterator[str]:
     """What becomes of them; statistics taken before now say that every run is pending."""
     number = "cast(substr(id, 6) as integer)"
     yield "update runs set status = 'completed', available_at = null, finished_at = 2 where id like 'run_f%'"
-    yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 5 - 2 where id like 'run_l%'"
+    yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 10 - 5 where id like 'run_l%'"
     yield "update runs set name = 'refund' where id like 'run_o%'"
     yield f"update runs set schedule = 'nightly' where id like 'run_f%' and {number} % 2 = 0"
     yield (

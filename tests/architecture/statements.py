@@ -21,7 +21,7 @@ KINDS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
             r"|\b(?:create|alter|drop)\s+(?:unique\s+|temp\s+|temporary\s+)?(?:table|index|view|trigger)\b",
             re.IGNORECASE | re.DOTALL,
         ),
-        (f"{STORE}/catalog.py",),  # the fragments: the one-word differences between dialects
+        (f"{STORE}/catalog.py", f"{STORE}/arrays.py"),  # the fragments: the differences between dialects
     ),
     "a pragma": (re.compile(r"(?:^|;)\s*pragma\s+\w", re.IGNORECASE), (f"{STORE}/sqlite/",)),
     "transaction control": (

@@ -16,7 +16,15 @@ EXCEPTIONS = {
 }
 
 # Written twice by design: on PostgreSQL one guarded statement over many rows, on SQLite one per row in one transaction.
-HOT_PATH = {"create_runs", "take_keys", "claim_runs", "begin_steps", "complete_steps", "finish_runs"}
+HOT_PATH = {
+    "create_runs",
+    "dispatch_runs",
+    "take_keys",
+    "claim_runs",
+    "begin_steps",
+    "complete_steps",
+    "finish_runs",
+}
 OVERLAY_SHARE = 5  # of the other queries, at most one in five may differ
 
 

@@ -141,6 +141,12 @@ def claiming(*served: Served) -> Call:
     )
 
 
+def dispatching(*numbers: int) -> Call:
+    return lambda tx: tx.runs.create(
+        [given.new_run(number, worker=WORKER, poll=1, claim_for=HOUR) for number in numbers]
+    )
+
+
 def next_due(*served: Served) -> Call:
     return lambda tx: tx.runs.next_due(namespace=NAMESPACE, served=served)
 
@@ -326,17 +332,10 @@ HOT = {
     "finish_runs: one": hot(lambda tx: tx.runs.finish([given.finished(HELD[0])]), RUN, PAYLOAD),
     "create_runs: one": hot(lambda tx: tx.runs.create([given.new_run(1)]), RUN, PAYLOAD),
     "create_runs": hot(
-        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]),
-        RUN,
-        PAYLOAD,
-        GATES,
+        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]), RUN, PAYLOAD
     ),
-    "create_runs: claimed at once": hot(
-        lambda tx: tx.runs.create([given.new_run(number, worker=WORKER, poll=1, claim_for=HOUR) for number in (1, 2)]),
-        RUN,
-        PAYLOAD,
-        GATES,
-    ),
+    "dispatch_runs": hot(dispatching(1, 2), RUN, PAYLOAD, GATES),
+    "dispatch_runs: one": hot(dispatching(1), RUN, PAYLOAD, GATES),
     "take_keys: one": hot(taking("b"), KEY),
     "take_keys: free": hot(taking("b", "a", "c"), KEY),
     "take_keys: taken": hot(taking(*KEYS), KEY),

@@ -56,8 +56,10 @@ class StartRuns:
         return (item.command.namespace, item.command.key or "", item.run_id)
 
     def is_single(self, items: Sequence[Request]) -> bool:
-        is_dispatched_so = self._parts.store.creates_behind_gates
-        return all(item.command.key is None and (is_dispatched_so or item.offer is None) for item in items)
+        if any(item.command.key is not None for item in items):
+            return False
+        offered = sum(item.offer is not None for item in items)
+        return offered == 0 or (offered == len(items) and self._parts.store.creates_behind_gates)
 
     async def write(self, tx: Tx, items: Sequence[Request]) -> Sequence[Any]:
         if all(item.command.key is None and item.offer is None for item in items):

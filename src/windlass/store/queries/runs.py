@@ -54,8 +54,21 @@ class FinishedRow(Struct, frozen=True, kw_only=True, gc=False):
 
 class RunQueries(RunReads):
     async def create(self, rows: Sequence[NewRun]) -> Mapping[int, Instant]:
-        """Insert runs with payload and log row. An ordinal that is missing from the answer existed already."""
-        return await self._connection.batch("create_runs", rows)
+        """Insert runs with payload and log row. An ordinal that is missing from the answer existed already.
+
+        Or it was to be claimed at once and stands behind a closed gate, where the store itself goes by the gates. One
+        statement if all of them, or none, are to be claimed at once.
+        """
+        dispatched = [ordinal for ordinal, row in enumerate(rows) if row.worker is not None]
+        if not dispatched:
+            return await self._connection.batch("create_runs", rows)
+        begun = await self._connection.batch("dispatch_runs", [rows[ordinal] for ordinal in dispatched])
+        created = {dispatched[ordinal]: at for ordinal, at in begun.items()}
+        others = [ordinal for ordinal, row in enumerate(rows) if row.worker is None]
+        if others:
+            pending = await self._connection.batch("create_runs", [rows[ordinal] for ordinal in others])
+            created.update((others[ordinal], at) for ordinal, at in pending.items())
+        return created
 
     async def claim(
         self,

@@ -1,25 +1,32 @@
 -- name: create_runs
--- Insert runs that are pending, or already claimed by the worker named (local dispatch). An id that exists is a repeat.
--- A time-out counts from when the run is due for the first time, and caps the end of a claim.
-insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
-                  attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent)
-values (:namespace, :id, :name, :version, :queue, :priority,
-        case when :worker is null then 'pending' else 'running' end,
-        case when :worker is null then coalesce(:at, {now} + coalesce(:delay_for, 0))
-             else {now} + min(:claim_for, coalesce(:timeout_for, :claim_for)) end,
-        case when :worker is null then 0 else 1 end, :worker, :poll,
-        case when :worker is null then 0 else 1 end, {now},
-        case when :worker is null then null else {now} end,
-        coalesce(:at, {now} + coalesce(:delay_for, 0)) + :timeout_for,
-        coalesce(:at, {now} + :delay_for), :parent, :parent_step, :follows_parent)
+-- Insert runs that somebody may claim once they are due. An id that exists is a repeat. A time-out counts from when the
+-- run is due for the first time.
+insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, expires_at, starts_at,
+                  parent, parent_step, follows_parent)
+values (:namespace, :id, :name, :version, :queue, :priority, 'pending', coalesce(:at, {now} + coalesce(:delay_for, 0)),
+        {now}, coalesce(:at, {now} + coalesce(:delay_for, 0)) + :timeout_for, coalesce(:at, {now} + :delay_for),
+        :parent, :parent_step, :follows_parent)
 on conflict do nothing;
 insert into payloads (namespace, run_id, start_key, input)
 values (:namespace, :id, :start_key, :input);
--- together: id, namespace, worker
+-- together: id, namespace
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-select :namespace, 'run', i.value, null,
-       case when :worker is null then 'pending' else 'running' end,
-       case when :worker is null then 'start' else 'dispatch' end, {now}
+select :namespace, 'run', i.value, null, 'pending', 'start', {now}
+  from json_each(:id) as i;
+
+-- name: dispatch_runs
+-- Insert runs that are claimed already, by the worker named. A time-out caps the end of the claim.
+insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
+                  attempts, created_at, started_at, expires_at)
+values (:namespace, :id, :name, :version, :queue, :priority, 'running',
+        {now} + min(:claim_for, coalesce(:timeout_for, :claim_for)), 1, :worker, :poll, 1, {now}, {now},
+        {now} + :timeout_for)
+on conflict do nothing;
+insert into payloads (namespace, run_id, start_key, input)
+values (:namespace, :id, :start_key, :input);
+-- together: id, namespace
+insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+select :namespace, 'run', i.value, null, 'running', 'dispatch', {now}
   from json_each(:id) as i;
 
 -- name: claim_runs

@@ -60,7 +60,8 @@ def new_run(number: int = 1, **fields: Any) -> NewRun:
 
 
 async def create(store: Store, *runs: NewRun) -> list[int]:
-    return sorted(await store.run_tx("create", lambda tx: tx.runs.create(runs), single=True))
+    single = len({run.worker is None for run in runs}) <= 1
+    return sorted(await store.run_tx("create", lambda tx: tx.runs.create(runs), single=single))
 
 
 async def claim(

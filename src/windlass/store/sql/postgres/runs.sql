@@ -5,52 +5,23 @@
 
 -- name: create_runs
 -- Differs: arrays in, one statement. A repeat finds its payload written, so payloads need no join with what was created.
--- What is to be born claimed goes by the gates, which stay as they are until this is committed: behind a closed one it is
--- created, and answered like what did not pass.
 -- key: namespace, id
-with asked as materialized (
-    select i.*
-      from {given: id text, namespace text, name text, version text, queue text, priority bigint, at bigint,
-                   delay_for bigint, worker text, poll bigint, claim_for bigint, start_key text, input bytea,
-                   timeout_for bigint, parent text, parent_step text, follows_parent bigint} as i
-),
-shared as materialized (
-    select x.*
-      from (select distinct a.namespace, n.name
-              from asked a cross join lateral (values (a.namespace), (a.queue), (a.name)) as n (name)
-             where a.worker is not null
-             order by a.namespace, n.name) as b
-     cross join lateral (
-           select g.namespace, g.kind, g.name, g.is_paused from gates g
-            where g.namespace = b.namespace and g.name = b.name
-           {for_share}) x
-),
-given as materialized (
-    select a.id, a.namespace, a.name, a.version, a.queue, a.priority, a.at, a.delay_for, a.poll, a.claim_for, a.start_key,
-           a.input, a.timeout_for, a.parent, a.parent_step, a.follows_parent, (select {now}) as now,
-           case when a.worker is not null and not exists (
-                     select 1 from shared g
-                      where g.is_paused = 1 and g.namespace = a.namespace
-                        and (g.kind = 'namespace' or (g.kind = 'queue' and g.name = a.queue)
-                             or (g.kind = 'workflow' and g.name = a.name)))
-                then a.worker end as worker
-      from asked a
+with given as materialized (
+    select i.*, t.now
+      from (select {now} as now) as t
+     cross join {given: id text, namespace text, name text, version text, queue text, priority bigint, at bigint,
+                        delay_for bigint, start_key text, input bytea, timeout_for bigint, parent text,
+                        parent_step text, follows_parent bigint} as i
 ),
 created as (
-    insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
-                      attempts, created_at, started_at, expires_at, starts_at, parent, parent_step, follows_parent)
-    select namespace, id, name, version, queue, priority,
-           case when worker is null then 'pending' else 'running' end,
-           case when worker is null then coalesce(at, now + coalesce(delay_for, 0))
-                else now + least(claim_for, timeout_for) end,
-           case when worker is null then 0 else 1 end, worker, poll,
-           case when worker is null then 0 else 1 end, now,
-           case when worker is null then null else now end,
+    insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, expires_at,
+                      starts_at, parent, parent_step, follows_parent)
+    select namespace, id, name, version, queue, priority, 'pending', coalesce(at, now + coalesce(delay_for, 0)), now,
            coalesce(at, now + coalesce(delay_for, 0)) + timeout_for, coalesce(at, now + delay_for),
            parent, parent_step, follows_parent
       from given
     on conflict do nothing
-    returning namespace, id, status, created_at as at
+    returning namespace, id, created_at as at
 ),
 stored as (
     insert into payloads (namespace, run_id, start_key, input)
@@ -60,14 +31,64 @@ stored as (
 ),
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select namespace, 'run', id, null, 'pending', 'start', at from created
+)
+{passed: created};
+
+-- name: dispatch_runs
+-- Differs: arrays in, one statement, which goes by the gates itself; they stay as they are until this is committed. Behind
+-- a closed one a run is created as any other, and answered like what did not pass.
+-- key: namespace, id
+with given as materialized (
+    select i.*
+      from {given: id text, namespace text, name text, version text, queue text, priority bigint, worker text,
+                   poll bigint, claim_for bigint, start_key text, input bytea, timeout_for bigint} as i
+),
+shared as materialized (
+    select x.*
+      from (select distinct i.namespace, n.name
+              from given i cross join lateral (values (i.namespace), (i.queue), (i.name)) as n (name)
+             order by i.namespace, n.name) as b
+     cross join lateral (
+           select g.namespace, g.kind, g.name, g.is_paused from gates g
+            where g.namespace = b.namespace and g.name = b.name
+           {for_share}) x
+),
+t as materialized (
+    select {now} as now, count(*) from shared
+),
+judged as materialized (
+    select i.*, (select now from t) as now,
+           not exists (select 1 from shared g
+                        where g.is_paused = 1 and g.namespace = i.namespace
+                          and (g.kind = 'namespace' or (g.kind = 'queue' and g.name = i.queue)
+                               or (g.kind = 'workflow' and g.name = i.name))) as is_open
+      from given i
+),
+created as (
+    insert into runs (namespace, id, name, version, queue, priority, status, available_at, token, worker, poll,
+                      attempts, created_at, started_at, expires_at)
+    select namespace, id, name, version, queue, priority,
+           case when is_open then 'running' else 'pending' end,
+           case when is_open then now + least(claim_for, timeout_for) else now end,
+           case when is_open then 1 else 0 end, case when is_open then worker end, case when is_open then poll else 0 end,
+           case when is_open then 1 else 0 end, now, case when is_open then now end, now + timeout_for
+      from judged
+    on conflict do nothing
+    returning namespace, id, status, created_at as at
+),
+stored as (
+    insert into payloads (namespace, run_id, start_key, input)
+    select namespace, id, start_key, input from judged
+    on conflict (namespace, run_id) do nothing
+),
+noted as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, at
       from created
 ),
-begun as materialized (
-    select c.namespace, c.id, c.at
-      from created c
-     where c.status = 'running' or not exists (select 1 from asked a where a.worker is not null)
-        or c.id in (select a.id from asked a where a.worker is null)
+begun as (
+    select c.namespace, c.id, c.at from created c where c.status = 'running'
 )
 {passed: begun};
 

@@ -16,6 +16,15 @@ Heard = Callable[[Any], None]  # with the value, or with the exception instead o
 OPEN: Any = object()
 
 
+class _Refusal:
+    """An exception, and how far it had come: many callers of a batch raise the same one."""
+
+    __slots__ = ("error", "trace")
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.trace = error, error.__traceback__
+
+
 class Answer(Generic[T]):
     __slots__ = ("_outcome", "_then")
 
@@ -26,7 +35,7 @@ class Answer(Generic[T]):
     def then(self, heard: Heard) -> None:
         """Call this with the outcome, when it is known: a value, or the exception instead of it. It must not raise."""
         if self._outcome is not OPEN:
-            heard(self._outcome)
+            heard(self._outcome.error if isinstance(self._outcome, _Refusal) else self._outcome)
         elif self._then is None:
             self._then = heard
         else:
@@ -41,7 +50,7 @@ class Answer(Generic[T]):
     def settle(self, outcome: T | Exception) -> None:
         """The outcome is known. Only the first counts."""
         if self._outcome is OPEN:
-            self._outcome = outcome
+            self._outcome = _Refusal(outcome) if isinstance(outcome, Exception) else outcome
             if self._then is not None:
                 self._then(outcome)
                 self._then = None
@@ -56,8 +65,8 @@ class Answer(Generic[T]):
 
             self.then(wake)
             yield from future
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
+        if isinstance(self._outcome, _Refusal):
+            raise self._outcome.error.with_traceback(self._outcome.trace)
         value: T = self._outcome
         return value
 

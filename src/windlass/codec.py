@@ -219,11 +219,10 @@ class Codec:
 
     def _read(self, data: bytes) -> Any:
         try:
-            if data.startswith(TUPLE) and data.find(b"{", 1) < 0 and data.find(b"\\u") < 0:
-                # Arguments that are plain, as most are: nothing in them stands for something else.
-                plain = from_json(data[len(TUPLE) - 1 : -1])
-                if data.endswith(b"]}") and data.count(b"[") < MAX_DEPTH and data.find(b"\xef\xbf\xbe") < 0:
-                    return tuple(plain)
+            if data.startswith(TUPLE):
+                plain = _plain_tuple(data)
+                if plain is not None:
+                    return plain
             tree = from_json(data)
             if b"{" in data and to_json(tree) != data:
                 # Not spelled as we spell it, so not from us: only then can a key stand twice.
@@ -259,6 +258,18 @@ class Codec:
         except Exception as error:  # whatever the hook's library raises for a wrong key or a changed byte
             kind = name_of(kind_of(error))
             raise InvalidInput(f"the payload cannot be opened: {kind}", reason="cannot_open", path="$") from error
+
+
+def _plain_tuple(data: bytes) -> tuple[Any, ...] | None:
+    """A tuple of plain values, as most arguments are; None if there may be more to it."""
+    if not data.endswith(b"]}") or data.find(b"{", 1) >= 0 or data.count(b"[") >= MAX_DEPTH:
+        return None
+    if data.find(b"\\u") >= 0 or data.find(b"\xef\xbf\xbe") >= 0:
+        return None
+    try:
+        return tuple(from_json(data[len(TUPLE) - 1 : -1]))
+    except msgspec.DecodeError:  # an object with another key behind it, or none of ours
+        return None
 
 
 def refuse(refusal: Refusal, path: str) -> NoReturn:

@@ -43,5 +43,6 @@ def calm_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    _, *older = gc.get_threshold()
-    gc.set_threshold(YOUNG, *older)
+    young, *older = gc.get_threshold()
+    if young:  # else somebody has switched it off
+        gc.set_threshold(max(young, YOUNG), *older)

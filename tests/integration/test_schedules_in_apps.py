@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import windlass
+from tests.integration.conftest import OpenHarness, eventually
 from windlass.model.time import HOUR
 from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
@@ -240,3 +241,25 @@ def test_a_script_enters_no_schedules(tmp_path: Path) -> None:
     assert app.run(order) == 7
     assert app.sync.schedules.list() == []
     app.sync.close()
+
+
+async def test_a_schedule_that_another_process_makes_due_is_fired_without_waiting(open_shared: OpenHarness) -> None:
+    """Where others only hear that something was committed, and not what."""
+    here = await open_shared()
+
+    @here.app.workflow
+    async def report(ctx: windlass.Context) -> str:
+        return "reported"
+
+    there = await open_shared(has_worker=False)
+    await here.app.schedules.create(report, name="hourly", every="1h", catch_up="latest")
+    await here.app.schedules.pause("hourly")
+    await here.advance("3h")
+    await here.idle()
+
+    await there.app.schedules.resume("hourly", backfill=True)
+
+    async def is_fired() -> bool:
+        return bool((await here.app.schedules.get("hourly")).last_run)
+
+    await eventually(is_fired, what="that the slot is fired, while the clock stands still")

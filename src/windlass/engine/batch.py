@@ -174,11 +174,14 @@ class Batcher:
 
 
 def _settle_all(entries: Sequence[_Entry], outcomes: Sequence[Any]) -> None:
-    for entry, outcome in zip(entries, outcomes, strict=True):
+    for number, (entry, outcome) in enumerate(zip(entries, outcomes, strict=True), start=1):
         try:
             entry.settle(outcome)
         except Exception:  # of whoever hears of it: the others are told all the same
             LOGGER.exception("What was made of an answer failed")
+        except BaseException:  # the process is to stop, and what is committed is committed
+            _settle_all(entries[number:], outcomes[number:])
+            raise
 
 
 def _stopped(error: BaseException) -> Unavailable:

@@ -14,11 +14,11 @@ from windlass.engine.again import until_answered
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
 from windlass.engine.release import release_run
-from windlass.errors import ClaimLost, Unavailable
+from windlass.errors import ClaimLost, Unavailable, WindlassError
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
-from windlass.model.time import MILLISECOND, Instant
+from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
 from windlass.notify.local import Subscription, gates_topic, queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
@@ -28,6 +28,8 @@ from windlass.store.claimed import ClaimedRow
 
 LOGGER = logging.getLogger("windlass.engine")
 LOCKED_ELSEWHERE_FOR = 5 * MILLISECOND  # due, yet not to be had: another transaction is at it
+NO_DELAY = Duration(0)
+UNREADABLE_FOR = Duration(30 * SECOND)  # until a run whose history cannot be read is tried again
 PACE = SystemClock()  # how long that takes is a matter of real time, also under a test's clock
 
 
@@ -74,36 +76,69 @@ async def _claim_due(parts: Parts, command: ClaimRuns, *, is_told: bool) -> tupl
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     asked, asked_at = 0, parts.clock.monotonic()
-    rows: list[ClaimedRow] = []
-    histories: dict[RunId, list[Step]] = {}
 
-    async def claim(tx: Tx) -> None:
-        nonlocal rows, histories
-        rows = await _claimed_before(tx, command) if asked > 1 else []
-        if not rows:
-            rows = await tx.runs.claim(
-                namespace=command.namespace,
-                served=command.served,
-                limit=command.limit,
-                worker=command.worker,
-                poll=command.poll,
-                claim_for=command.claim_for,
-            )
-        # A second statement on purpose: the claim's own would read history as of before its lock.
-        seen = [row.id for row in rows if row.may_have_history]
-        histories = await tx.steps.histories(command.namespace, run_ids=seen) if seen else {}
+    async def claim(tx: Tx) -> list[ClaimedRow]:
+        before = await _claimed_before(tx, command) if asked > 1 else []
+        return before or await tx.runs.claim(
+            namespace=command.namespace,
+            served=command.served,
+            limit=command.limit,
+            worker=command.worker,
+            poll=command.poll,
+            claim_for=command.claim_for,
+        )
 
-    def ask() -> Awaitable[None]:
+    def ask() -> Awaitable[list[ClaimedRow]]:
         nonlocal asked
         asked += 1
-        # One write, behind which history is only read; asked again, there may be claims to renew before it.
+        # One statement; asked again, there may be claims to renew before it.
         return parts.store.run_tx("claim_runs", claim, single=asked == 1)
 
     async def claim_and_judge() -> list[ClaimedRun]:
-        await until_answered(parts.clock, ask)
-        return await _judge(parts, command, rows, histories, asked_at=asked_at)
+        rows = await until_answered(parts.clock, ask)
+        try:
+            readable, histories = await _histories(parts, command.namespace, rows)
+            return await _judge(parts, command, readable, histories, asked_at=asked_at)
+        except Exception:  # nobody hears of these claims: else they would run out, and count as crashes
+            for row in rows:
+                parts.spawn(_give_back(parts, command.namespace, row.id, token=row.token))
+            raise
 
     return await _never_lost(parts, command, claim_and_judge())
+
+
+async def _histories(
+    parts: Parts, namespace: str, rows: Sequence[ClaimedRow]
+) -> tuple[Sequence[ClaimedRow], Mapping[RunId, Sequence[Step]]]:
+    """What is on record of those that were at work before; and who is left, should some of it be past reading.
+
+    Read once the claim is committed: whoever held a run before can write nothing about it any more.
+    """
+    seen = [row.id for row in rows if row.may_have_history]
+    if not seen:
+        return rows, {}
+    try:
+        return rows, await _read_histories(parts, namespace, seen)
+    except Unavailable:
+        raise
+    except WindlassError:  # of one run, perhaps: its neighbours are none the worse for it
+        found: dict[RunId, Sequence[Step]] = {}
+        readable = []
+        for row in rows:
+            try:
+                found |= await _read_histories(parts, namespace, [row.id]) if row.may_have_history else {}
+                readable.append(row)
+            except WindlassError as error:
+                LOGGER.error("Run %s is given back: its history cannot be read: %s", row.id, error)
+                await _give_back(parts, namespace, row.id, token=row.token, delay_for=UNREADABLE_FOR)
+        return readable, found
+
+
+async def _read_histories(parts: Parts, namespace: str, ids: Sequence[RunId]) -> dict[RunId, list[Step]]:
+    async def read(tx: Tx) -> dict[RunId, list[Step]]:
+        return await tx.steps.histories(namespace, run_ids=ids)
+
+    return await until_answered(parts.clock, lambda: parts.store.read("histories", read, single=True))
 
 
 async def _claimed_before(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
@@ -123,6 +158,7 @@ async def _judge(
     """What of it is to be executed. The rest ends here, or is paused, each in a transaction of its own."""
     claimed: list[ClaimedRun] = []
     ended: list[tuple[Run, FinishRun]] = []
+    held: list[Run] = []
     for row in rows:
         history = histories.get(row.id, ())
         visibility_for = command.claim_for(row.name)
@@ -134,7 +170,7 @@ async def _judge(
         if ending is not None:
             ended.append((run, ending))
         elif run.is_held:  # a person wants it paused, and its last holder never came to that
-            await _give_back(parts, command.namespace, run.id, token=run.token)
+            held.append(run)
         else:
             records = tuple([step_rules.record(step, now=now) for step in history])
             expires_in = step_rules.remaining(run.expires_at, now=now)
@@ -145,6 +181,8 @@ async def _judge(
             )
     if ended:  # whoever waits for them is locked before they are
         await _end_all(parts, ended)
+    if held:
+        await asyncio.gather(*(_give_back(parts, run.namespace, run.id, token=run.token) for run in held))
     return claimed
 
 
@@ -207,11 +245,15 @@ async def _give_all_back(parts: Parts, command: ClaimRuns, claiming: asyncio.Tas
             await _give_back(parts, command.namespace, run.run_id, token=run.token)
 
 
-async def _give_back(parts: Parts, namespace: str, run_id: RunId, *, token: int) -> None:
+async def _give_back(
+    parts: Parts, namespace: str, run_id: RunId, *, token: int, delay_for: Duration = NO_DELAY
+) -> None:
     try:
-        await release_run(parts, Claim(namespace=namespace, run_id=run_id, token=token))
+        await release_run(parts, Claim(namespace=namespace, run_id=run_id, token=token, delay_for=delay_for))
     except (ClaimLost, Unavailable):
         return  # it comes back by itself when the claim ends
+    except Exception:
+        LOGGER.exception("Run %s could not be given back", run_id)
 
 
 async def _wait_with_offer(

@@ -41,6 +41,10 @@ class ClaimedRow(Struct, frozen=True, gc=False):
         return str(self.values[NAME])
 
     @property
+    def token(self) -> int:
+        return int(self.values[TOKEN])
+
+    @property
     def was(self) -> RunStatus:
         was = self.values[WAS]
         return RunStatus.PENDING if was is None else RUN_STATUS[was]

@@ -24,6 +24,8 @@ APPLICATION_ID = 0x574E444C  # "WNDL", in the header of an SQLite file
 SCHEMA = "windlass"  # on PostgreSQL
 ADVISORY_LOCK = APPLICATION_ID
 
+MIGRATED_WITHIN = 600_000  # milliseconds, by another process; then this one gives up
+
 READ_META = "select key, value from meta where key in ('application', 'schema_version')"
 
 
@@ -46,6 +48,8 @@ def migrate_sqlite(connection: apsw.Connection, *, where: str) -> None:
     """Create or update the tables, or raise StoreRefused with nothing written."""
     if check_sqlite(connection, where=where) == len(migrations("sqlite")):
         return
+    # Another process may be at it, which on a large file takes its time; it is waited for, and not given up.
+    connection.set_busy_timeout(MIGRATED_WITHIN)
     connection.execute("begin immediate")
     try:
         version = check_sqlite(connection, where=where)  # again: another process may have been faster

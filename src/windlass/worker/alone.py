@@ -41,6 +41,7 @@ class Alone:
             or entering.preparing
             or waits.is_any
             or execution.is_held
+            or execution.is_over
             or host.is_draining
         ):
             return False
@@ -53,8 +54,9 @@ class Alone:
 
     @property
     def is_waiting(self) -> bool:
-        """Is there nothing to do until the step has ended?"""
-        return self.call is not None and len(self._execution.tree.paths) == 1
+        """Is there nothing to do until the step has ended? Not if the code has given it up, as after a time-out."""
+        call = self.call
+        return call is not None and len(self._execution.tree.paths) == 1 and not call.is_given_up
 
     def deliver(self, call: Call, value: Any, at: Instant) -> bool:
         """Give the task what it awaits, if it is still alone."""

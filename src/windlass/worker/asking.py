@@ -19,7 +19,7 @@ from windlass.model.failure import Failure
 from windlass.model.step import StepKind
 from windlass.rules.limits import MOST_ITEMS, check_step_key
 from windlass.worker import outside
-from windlass.worker.calls import Call
+from windlass.worker.calls import Call, has_left
 from windlass.worker.children import RunChild
 from windlass.worker.execute import Execution
 
@@ -66,12 +66,14 @@ class Asking:
 
     def for_own_step(self, definition: StepDefinition, asked: tuple[Any, ...]) -> Call:
         """A step of ours, told apart from others by what was asked."""
+        _ = self.check_usable()
         hashed = self.execution.codec.hash_of(asked)
         call = self.reserve(self.in_branch(definition.name), StepKind.STEP, hashed)
         call.definition = definition
         return call
 
     def for_wait(self, base: str, kind: StepKind, asked: list[Any], *, timeout: DurationLike | None = None) -> Call:
+        _ = self.check_usable()
         due_for = None if timeout is None else to_duration(timeout, what="timeout")
         call = self.reserve(self.in_branch(base), kind, self.execution.codec.hash_of(asked))
         call.due_for = due_for
@@ -149,10 +151,7 @@ class Asking:
     def check_usable(self) -> asyncio.Task[Any]:
         """The task of the run that asks."""
         if self.execution.is_over:
-            raise NotAllowed(
-                f"Run {self.execution.claimed.run_id} has left this worker, so ctx takes no more calls here. "
-                'A "finally" block of a workflow may clean up memory, but it cannot run steps.'
-            )
+            raise has_left(self.execution.claimed.run_id)
         task = self.execution.tree.current()
         if task is None:
             raise NotAllowed("ctx can be used only by the tasks of its own run, not in a step, a thread or a callback.")

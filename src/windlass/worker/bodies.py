@@ -122,6 +122,14 @@ class Bodies:
         self._ended(body, work.result() if error is None else None, error)
 
     def _ended(self, body: Body, value: Any, error: BaseException | None) -> None:
+        try:
+            self._judge(body, value, error)
+        except Exception:  # of ours, or of the program's log: nobody would hear of this body any more
+            run_id = self._run_id
+            LOGGER.exception("Run %s is dropped: an error of the worker itself", run_id, extra=self._execution.about)
+            self._execution.ending.lose()
+
+    def _judge(self, body: Body, value: Any, error: BaseException | None) -> None:
         self.working.discard(body)
         body.has_ended, body.error = True, error
         if body.timer is not None:
@@ -156,6 +164,7 @@ class Bodies:
         if body.is_thread and inspect.iscoroutine(value):
             # A plain callable that returned a coroutine, as a lambda does: go on with it on the loop.
             body.is_thread = body.has_ended = False
+            body.work = None  # until the coroutine begins
             self.working.add(body)
             definition = call.definition
             if definition is not None and definition.timeout_for is not None:

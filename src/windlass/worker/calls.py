@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.define.workflow import StepDefinition
+from windlass.errors import NotAllowed
 from windlass.model.commands import StartChild
 from windlass.model.failure import Failure
 from windlass.model.step import StepKind, StepRecord
@@ -123,3 +124,10 @@ class Body:
         if self.watch is not None:
             watch, self.watch = self.watch, None
             watch.ends(how, ran_for=Duration(now - self.entered_at), error=error)
+
+
+def has_left(run_id: str) -> NotAllowed:
+    return NotAllowed(
+        f"Run {run_id} has left this worker, so ctx takes no more calls here. "
+        'A "finally" block of a workflow may clean up memory, but it cannot run steps.'
+    )

@@ -33,7 +33,7 @@ from windlass.telemetry.observer import StepEnd
 from windlass.worker import failures, last_words, mismatch, recall
 from windlass.worker.alone import Alone
 from windlass.worker.bodies import Bodies
-from windlass.worker.calls import Body, Call, Group
+from windlass.worker.calls import Body, Call, Group, has_left
 from windlass.worker.ending import Ending
 from windlass.worker.entering import Entering
 from windlass.worker.history import NO_HISTORY, History
@@ -136,11 +136,14 @@ class Execution:
         return results
 
     def _open_future(self) -> asyncio.Future[Any]:
+        if self.is_over:  # asked for before, and awaited now: nobody would resolve it
+            raise has_left(self.claimed.run_id)
         future: asyncio.Future[Any] = asyncio.Future()
         self.tree.futures.add(future)
         return future
 
     def _enqueue(self, call: Call) -> None:
+        self.alone.call = None
         record = call.record
         if record is not None and record.order is not None:
             heapq.heappush(
@@ -165,7 +168,7 @@ class Execution:
 
     def _nudged(self) -> None:
         self._is_nudged = False
-        if self.alone.is_waiting:
+        if self.is_over or self.alone.is_waiting:
             return
         try:
             self.advance()

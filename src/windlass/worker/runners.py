@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 from windlass.worker.calls import Body
 
+LOGGER = logging.getLogger("windlass.worker")
 Ended = Callable[[Body, Any, BaseException | None], None]  # with the value, or with what it raised
 
 
@@ -41,6 +44,7 @@ class Runners:
     async def _run(self) -> None:
         task = self._next
         assert task is not None
+        known = sys.getrefcount(task)
         while self._entered:
             body, coroutine, ended = self._entered.popleft()
             value: Any = None
@@ -63,10 +67,13 @@ class Runners:
                 await self._go_on(body, coroutine, ended, waited)
                 return
             ended(body, value, error)
-            if task.cancelling() or isinstance(error, KeyboardInterrupt | SystemExit):
+            body.work = None
+            if isinstance(error, KeyboardInterrupt | SystemExit):
                 self._hand_over()
-                if isinstance(error, KeyboardInterrupt | SystemExit):
-                    raise error  # whoever owns the loop is to hear of it
+                raise error  # whoever owns the loop is to hear of it
+            # A task that a body has cancelled, or that somebody holds on to and may cancel, enters no other.
+            if task.cancelling() or task._must_cancel or sys.getrefcount(task) > known:  # type: ignore[attr-defined]
+                self._hand_over()
                 return
         self._next = None
 
@@ -91,15 +98,20 @@ class Runners:
 
     def _over(self, task: asyncio.Task[None]) -> None:
         """A loop that ends cancels every task, also one that has not begun: nor will the bodies it was to enter."""
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):  # else whoever owns the loop has heard of it
+            LOGGER.error("Bodies could not be run: an error of the worker itself", exc_info=error)
+        if self._next is not task:
+            return
         if not task.cancelled():
-            task.exception()  # seen: whoever owns the loop has heard of it
-        if self._next is task:
-            self._next = None
-            while self._entered:
-                body, coroutine, ended = self._entered.popleft()
-                body.work = task
-                coroutine.close()
-                ended(body, None, asyncio.CancelledError())
+            self._hand_over()
+            return
+        self._next = None
+        while self._entered:
+            body, coroutine, ended = self._entered.popleft()
+            body.work = task
+            coroutine.close()
+            ended(body, None, asyncio.CancelledError())
 
 
 class _Driven:

@@ -85,12 +85,9 @@ class TaskTree:
 
     @property
     def is_asked_by_root(self) -> bool:
-        """Is the workflow's own task the only one, and at work right now?"""
-        if len(self.paths) > 1:
-            return False
-        for root in self.paths:
-            return root._fut_waiter is None and not root.cancelling()  # type: ignore[attr-defined]
-        return False
+        """Is the workflow's own task the only one, and is it the one that asks?"""
+        task = self.current()
+        return task is not None and len(self.paths) == 1 and not task.cancelling()
 
     def forget_all(self) -> None:
         self.paths.clear()

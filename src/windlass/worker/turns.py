@@ -28,5 +28,12 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._look, context=self._context)
             return
         asked, self._asked, self._has_waited = self._asked, [], False
-        for look in asked:
-            look()
+        looked = 0
+        try:
+            for look in asked:
+                looked += 1
+                look()
+        except BaseException:
+            for look in asked[looked:]:  # these asked too
+                self.ask(look)
+            raise

@@ -233,3 +233,35 @@ def test_a_body_that_asks_the_process_to_stop_is_heard_by_the_loop_and_the_other
 
     assert isinstance(entered.ended["interrupts"], SystemExit)
     assert "well" in entered.ended
+
+
+@pytest.mark.parametrize("how", ["uncancelled", "a watchdog", "a callback"])
+async def test_what_a_body_leaves_on_its_task_reaches_no_other(how: str) -> None:
+    entered, gate, kept = Entered(), asyncio.Event(), []
+
+    async def leaves() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if how == "uncancelled":
+            task.cancel()
+            task.uncancel()
+        elif how == "a watchdog":
+            kept.append(task)
+        else:
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+    async def waits() -> str:
+        await gate.wait()
+        return "waited"
+
+    entered.enter("leaves", leaves())
+    entered.enter("waits", waits())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    for task in kept:
+        task.cancel()
+    await asyncio.sleep(0)
+    gate.set()
+    await entered.until("leaves", "waits")
+
+    assert entered.ended["waits"] == "waited"

@@ -105,34 +105,41 @@ class Coordinator:
         """Until the next slot, or the interval, or a schedule that is due at another time."""
         clock = self._parts.clock
         rested_at = clock.monotonic() + self._settings.interval_for
-        while (pause := min(await self._pause(), rested_at - clock.monotonic())) > 0:
-            until = clock.monotonic() + pause
-            await subscription.wait(clock, pause)
+        pause, stuck = await self._look_ahead()
+        while (rest := min(pause, rested_at - clock.monotonic())) > 0:
+            until = clock.monotonic() + rest
+            await subscription.wait(clock, rest)
             if subscription.is_named or clock.monotonic() >= until:
                 return
             # Somebody has committed something, as others do all the time: only a schedule would matter before the time.
             subscription.clear()
+            pause, due = await self._look_ahead()
+            if due is not None and due != stuck:
+                return
         await asyncio.sleep(0)
 
-    async def _pause(self) -> int:
-        """Until the next slot, or the interval, whichever is first."""
+    async def _look_ahead(self) -> tuple[int, Instant | None]:
+        """Until the next slot, or the interval, whichever is first; and since when one is due that is so still."""
         looked_at = self._parts.clock.monotonic()  # before the look: time may pass until its answer is here
 
-        async def look(tx: Tx) -> tuple[Instant | None, Instant]:
+        async def look(tx: Tx) -> tuple[Instant | None, Instant | None, Instant]:
             now = await tx.now()
             # What became due since they were looked at is due now; what was due then, and is so still, has failed.
-            return await tx.schedules.next(after=min(now, self._fired_at or now)), now
+            fired_at = min(now, self._fired_at or now)
+            return await tx.schedules.next(after=fired_at), await tx.schedules.next(after=Instant(0)), now
 
         pause: int = self._settings.interval_for
+        due: Instant | None = None
         try:
-            next_at, now = await self._parts.store.read("next_schedule", look)
+            next_at, first, now = await self._parts.store.read("next_schedule", look)
         except WindlassError as error:
             LOGGER.warning("The next time of a schedule cannot be read: %s", error)
         except Exception:  # a bug of ours must not end the loop
             LOGGER.exception("The next time of a schedule cannot be read")
         else:
             pause = pause if next_at is None else min(pause, next_at - now)
-        return looked_at + pause - self._parts.clock.monotonic()
+            due = first if first is not None and first <= now else None
+        return looked_at + pause - self._parts.clock.monotonic(), due
 
     async def _fire_schedules(self) -> Done:
         # On time is what a coordinator that looks as often as it should finds at its second look at the latest.

@@ -133,6 +133,7 @@ class SqliteStore:
             if database.readonly("main"):
                 raise apsw.ReadOnlyError
             self._prepare(database)
+            database.set_busy_timeout(self._busy_for // 1_000)  # again: to migrate took longer
         except DriverError as error:
             if database is not None:
                 close_unchanged(database)

@@ -59,9 +59,9 @@ class Refusing:
         self._refuse(name)
         return await self._store.read(name, fn, single=single)
 
-    async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
+    async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], **options: bool) -> T:
         self._refuse(name)
-        return await self._store.run_tx(name, fn, single=single)
+        return await self._store.run_tx(name, fn, **options)
 
     def _refuse(self, name: str) -> None:
         if name in self.refused:

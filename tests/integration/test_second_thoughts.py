@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.conftest import eventually
 from windlass import Context, ReplayMismatch, Retry, Unavailable
 from windlass.model.run import RunId
 from windlass.testing.harness import Harness
@@ -122,6 +123,13 @@ async def test_a_worker_with_the_wrong_key_pauses_runs_instead_of_failing_them(o
     assert await handle.result() == 1
 
 
+def stands_by(harness: Harness, run_id: str) -> bool:
+    """Is the run at a worker, and has it seen that nothing of its own can move it?"""
+    executions = [execution for worker in harness.app._workers for execution in worker.executions]
+    standbys = [item.standby for item in executions if item.claimed.run_id == run_id and not item.is_over]
+    return any(standby is not None and standby._timer is not None for standby in standbys)
+
+
 async def test_a_run_that_waits_for_a_thread_is_given_back_and_never_taken_for_dead(open_harness: OpenHarness) -> None:
     harness = await open_harness(slots=4)
     release, entered = threading.Event(), threading.Semaphore(0)
@@ -146,7 +154,7 @@ async def test_a_run_that_waits_for_a_thread_is_given_back_and_never_taken_for_d
     await asyncio.to_thread(lambda: [entered.acquire(timeout=20) for _ in range(FEWEST_THREADS)])
     modest_one = await harness.start(modest)
     for _ in range(3):
-        await harness.until(modest_one, "running")
+        await eventually(lambda: stands_by(harness, modest_one.id))
         before = (await causes(harness, modest_one.id)).count("release")
         harness.clock.advance("151s")
         async with asyncio.timeout(20):

@@ -143,9 +143,11 @@ def test_a_broken_rule_reads_well_at_eighty_columns(scene: Scene, patient: Path)
 @pytest.mark.spec("invariants:I-65", "invariants:I-62")
 def test_a_damaged_page_is_reported_wherever_it_is(scene: Scene, sound: Path, folder: Path) -> None:
     size = 4_096
-    pages = sound.stat().st_size // size
-    assert pages > 10
-    for page in range(pages):
+    database = apsw.Connection(str(sound))
+    pages = [number - 1 for (number,) in database.execute("select pageno from dbstat")]  # those that hold anything
+    database.close()
+    assert len(pages) > 10
+    for page in pages:
         patient = folder / "shop.db"
         spoilt = bytearray(sound.read_bytes())
         spoilt[page * size : (page + 1) * size] = b"\xa5" * size

@@ -54,7 +54,7 @@ class Execution:
     def __init__(self, claimed: ClaimedRun, definition: WorkflowDefinition, host: Host) -> None:
         self.claimed, self.host = claimed, host
         self.codec, self.registry = host.codec, host.registry
-        self.tree = TaskTree(self.nudge)
+        self.tree = TaskTree(self.nudge, host.loop)
         self.tenure = Tenure(claimed, host.clock)
         self.now: int = claimed.started_at if claimed.begun_at is None else claimed.begun_at
         self.is_over = False
@@ -138,7 +138,7 @@ class Execution:
     def _open_future(self) -> asyncio.Future[Any]:
         if self.is_over:  # asked for before, and awaited now: nobody would resolve it
             raise has_left(self.claimed.run_id)
-        future: asyncio.Future[Any] = asyncio.Future()
+        future: asyncio.Future[Any] = asyncio.Future(loop=self.host.loop.loop)
         self.tree.futures.add(future)
         return future
 

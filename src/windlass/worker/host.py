@@ -15,6 +15,7 @@ from windlass.runtime import Clock
 from windlass.telemetry.observer import Observer, WorkerWatch
 from windlass.worker.failures import Classify
 from windlass.worker.runners import Runners
+from windlass.worker.tasks import LoopThread
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
 
@@ -55,6 +56,7 @@ class Host:
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
     is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
     threads: Threads
+    loop: LoopThread
     turns: Turns
     runners: Runners
     watch_claim: Callable[[int], None]  # look at claims when this moment of the clock that never goes back has come

@@ -18,6 +18,7 @@ import asyncio.locks
 import asyncio.queues
 import asyncio.taskgroups
 import asyncio.tasks
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import Context, ContextVar
@@ -39,10 +40,24 @@ class _Wait(Enum):
     FOREIGN = "foreign"
 
 
+class LoopThread:
+    """A loop, and the thread it runs in. To ask Python which loop runs here costs a call of the system each time."""
+
+    __slots__ = ("_thread", "loop")
+
+    def __init__(self) -> None:
+        self.loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+
+    def current_task(self) -> asyncio.Task[Any] | None:
+        """The task that runs now; none in another thread."""
+        return asyncio.current_task(self.loop) if threading.get_ident() == self._thread else None
+
+
 class TaskTree:
     """The tasks of one run. A task's path is its place among its siblings, so it is the same at every replay."""
 
-    def __init__(self, on_done: Callable[[], None]) -> None:
+    def __init__(self, on_done: Callable[[], None], loop: LoopThread) -> None:
+        self._loop = loop
         self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
         self.has_shared_waits = False  # as of the last look: some task awaits a lock or a queue, perhaps another run's
         self.paths: dict[asyncio.Task[Any], str] = {}  # of the tasks that have not ended, and of the workflow itself
@@ -52,7 +67,7 @@ class TaskTree:
 
     def create_root(self, coroutine: Coroutine[Any, Any, Any], context: Context) -> asyncio.Task[Any]:
         """The task of the workflow itself, whose path is empty. In a context that leads back to this tree."""
-        task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), context=context)
+        task = asyncio.Task(coroutine, loop=self._loop.loop, context=context)
         self.paths[task], self._children[None] = "", 1
         task.add_done_callback(self._forget)
         return task
@@ -74,10 +89,7 @@ class TaskTree:
 
     def current(self) -> asyncio.Task[Any] | None:
         """The task that runs now, if it is one of ours."""
-        try:
-            task = asyncio.current_task()
-        except RuntimeError:  # in a thread
-            return None
+        task = self._loop.current_task()
         return task if task in self.paths else None
 
     def living(self) -> list[asyncio.Task[Any]]:

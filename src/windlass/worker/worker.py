@@ -31,7 +31,7 @@ from windlass.worker.last_words import LATER, NO_DELAY
 from windlass.worker.noting import Noting
 from windlass.worker.presence import Presence
 from windlass.worker.runners import Runners
-from windlass.worker.tasks import track_tasks
+from windlass.worker.tasks import LoopThread, track_tasks
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
 from windlass.worker.watch import LoopWatch
@@ -90,6 +90,7 @@ class Worker:
             interrupt=self._interrupted,
             is_ending=self._is_ending,
             threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
+            loop=LoopThread(),
             turns=Turns(context),
             runners=Runners(context),
             watch_claim=self._claims.watch,

@@ -20,6 +20,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
@@ -138,6 +139,8 @@ class App(Declarations, Asks):
             raise NotAllowed(
                 'app.serve() stops on signals, which only the main thread gets. Use: "async with app.worker():".'
             )
+        for module in ("windlass.assembly", "windlass.worker.worker"):
+            import_module(module)  # now, so that it is loaded when the collector is told what stays
         process.run(self._serve(queues, slots))
 
     @asynccontextmanager

@@ -28,6 +28,7 @@ import windlass
 from tests.crash.scenarios import named
 from tests.processes import beside, coordinating
 from tests.processes.beside import told_to_leave
+from windlass.answers import Answer
 from windlass.api.service import Work
 from windlass.app import App
 from windlass.define.options import StartOptions
@@ -187,13 +188,13 @@ class StallingWork(JournalledWork):
         super().__init__(work, journal, who=WORKER)
         self._crowd = crowd
         self.kept_back: dict[str, str] = {}  # run id: which of its writes
-        self._waiting: dict[str, tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]] = {}
+        self._waiting: dict[str, tuple[Callable[[], Answer[Any]], Answer[Any]]] = {}
 
-    def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Awaitable[Any]:
+    def _submitted(self, what: str, command: Fenced, call: Any, *, renew_for: Duration | None = None) -> Answer[Any]:
         send = functools.partial(super()._submitted, what, command, call, renew_for=renew_for)
         if self.kept_back.get(command.run_id) != what:
             return send()
-        answer = asyncio.get_running_loop().create_future()
+        answer: Answer[Any] = Answer()
         self._waiting[command.run_id] = send, answer
         if len(self._waiting) == self._crowd:
             self._stop()
@@ -203,17 +204,7 @@ class StallingWork(JournalledWork):
         os.kill(os.getpid(), signal.SIGSTOP)
         self.kept_back.clear()
         for send, answer in self._waiting.values():
-            asyncio.ensure_future(send()).add_done_callback(functools.partial(pass_on, answer))
-
-
-def pass_on(answer: asyncio.Future[Any], written: asyncio.Future[Any]) -> None:
-    error = written.exception()
-    if answer.done():  # whoever asked has left
-        return
-    if error is None:
-        answer.set_result(written.result())
-    else:
-        answer.set_exception(error)
+            send().then(answer.settle)
 
 
 def stall(*, url: str, journal: str, number: int, visibility: float, crowd: int, gate: str) -> None:

@@ -44,7 +44,9 @@ class Candidate(NamedTuple):
 def test_a_real_exit_at_any_point_loses_nothing_and_repeats_nothing(
     places: Places, nursery: Nursery, figures: list[str]
 ) -> None:
-    candidates = [candidate for scenario in SCENARIOS for candidate in points_of(scenario, places)]
+    # What a story removes has to be looked at before, by whoever tells it; here nobody is left who has.
+    stories = [scenario for scenario in SCENARIOS if scenario.settings.keep_for is None]
+    candidates = [candidate for scenario in stories for candidate in points_of(scenario, places)]
     chosen = random.Random("exits").sample(candidates, min(EXITS[places.name], len(candidates)))
 
     complaints = {

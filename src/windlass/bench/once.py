@@ -42,7 +42,7 @@ class Record(Struct, frozen=True, kw_only=True):
     size: int
     figures: dict[str, float]
     durability: dict[str, str]  # as the database said it
-    loop: str  # asyncio, uvloop
+    loop: str = "asyncio"  # or uvloop
     cpu_seconds: float  # of the whole process
     seconds: float
 

@@ -35,4 +35,4 @@ class Noting:
                     first = younger
         self._is_due = first is not None
         if first is not None:
-            self._clock.call_later(first + AFTER - now, self._look)
+            self._clock.call_later(max(MILLISECOND, first + AFTER - now), self._look)

@@ -136,9 +136,9 @@ class Reports:
         """Note that bodies began which are at work since then. Nobody waits for this. Answers when the next one did."""
         first: int | None = None
         for body in self._execution.bodies.working:
-            if body.is_noted or body.work is None:  # one that has not begun begins in this turn
+            if body.is_noted:
                 continue
-            if body.entered_at > before:
+            if body.entered_at > before or body.work is None:  # one that has not begun is about to
                 first = body.entered_at if first is None else min(first, body.entered_at)
                 continue
             body.is_noted = True

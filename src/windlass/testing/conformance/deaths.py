@@ -5,6 +5,7 @@ For databases that several processes can open; where only one can, there is no l
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
@@ -41,6 +42,7 @@ from windlass.testing.conformance.given import (
 from windlass.testing.conformance.workers import SILENT_FOR, beating, live, register, registering
 
 MOST_RECOVERIES = 10
+PATIENCE = 20.0  # real seconds for a server to notice that a session has ended
 LOOKS = 3  # a lost session takes two to be believed
 SETTLED_AFTER = 10 * SECOND  # nobody is judged right after a server has started
 
@@ -57,6 +59,15 @@ class Pair:
     def __init__(self, engines: list[Engine], clock: FakeClock, *, lock: LockKind) -> None:
         self.first, self.second = engines
         self.clock, self.lock = clock, lock
+
+    async def die(self, second_store: Mortal) -> None:
+        """The second worker's process is gone, and the database has noticed: a server may take its time to."""
+        locks = self.first.parts.store.locks
+        second_store.kill()
+        async with asyncio.timeout(PATIENCE):
+            while not await locks.seize(OTHER_WORKER):
+                await asyncio.sleep(0.001)
+        await locks.release(OTHER_WORKER, for_good=False)
 
     async def silence(self) -> None:
         """The second worker says nothing for too long, and is marked offline."""
@@ -96,7 +107,7 @@ class DeathConformance:
         mine, other = [row.run for row in await claim(second_store, worker=OTHER_WORKER)]
         await complete(second_store, completed(mine))
 
-        second_store.kill()
+        await pair.die(second_store)
 
         assert await pair.probe() == (OTHER_WORKER,)
         for run in (mine, other):
@@ -129,7 +140,7 @@ class DeathConformance:
     async def test_a_death_counts_as_a_recovery(self, store: Store, second_store: Mortal, pair: Pair) -> None:
         await create(store, new_run())
         await claim(second_store, worker=OTHER_WORKER)
-        second_store.kill()
+        await pair.die(second_store)
 
         await pair.probe()
 
@@ -145,7 +156,7 @@ class DeathConformance:
         await create(store, new_run())
         (row,) = await claim(second_store, worker=OTHER_WORKER)
         await pair.first.control.pause_run(PauseRun(namespace=NAMESPACE, run_id=row.run.id))
-        second_store.kill()
+        await pair.die(second_store)
 
         await pair.probe()
 
@@ -158,7 +169,7 @@ class DeathConformance:
     ) -> None:
         await create(store, new_run())
         await claim(second_store, worker=OTHER_WORKER)
-        second_store.kill()
+        await pair.die(second_store)
 
         assert await pair.probe(served=(Served("elsewhere", "invoice"),)) == ()
         assert await pair.probe(namespace="other") == ()
@@ -168,7 +179,7 @@ class DeathConformance:
     async def test_a_worker_that_has_just_come_looks_at_those_who_hold_nothing_too(
         self, store: Store, second_store: Mortal, pair: Pair
     ) -> None:
-        second_store.kill()
+        await pair.die(second_store)
 
         assert await pair.probe() == ()
         assert await pair.probe(everyone=True) == (OTHER_WORKER,)
@@ -185,7 +196,7 @@ class DeathConformance:
         await claim(second_store, worker=OTHER_WORKER)
         seen_at = (await live(store))[-1].seen_at
         await pair.silence()
-        second_store.kill()
+        await pair.die(second_store)
 
         assert await pair.probe(everyone=everyone) == (OTHER_WORKER,)
 
@@ -262,7 +273,7 @@ class DeathConformance:
     async def test_a_death_is_found_by_one_of_many(self, store: Store, second_store: Mortal, pair: Pair) -> None:
         await create(store, *[new_run(number) for number in range(1, 31)])
         await claim(second_store, worker=OTHER_WORKER)
-        second_store.kill()
+        await pair.die(second_store)
 
         assert await pair.probe() == (OTHER_WORKER,)
 
@@ -297,7 +308,7 @@ class DeathConformance:
     ) -> None:
         await create(store, new_run())
         await claim(second_store, worker=OTHER_WORKER)
-        second_store.kill()
+        await pair.die(second_store)
         run_tx = store.run_tx
 
         async def refuse(name: str, *args: Any, **options: Any) -> Any:
@@ -317,7 +328,7 @@ class DeathConformance:
     ) -> None:
         await create(store, new_run())
         await claim(second_store, worker=OTHER_WORKER)
-        second_store.kill()
+        await pair.die(second_store)
         await pair.first.work.register_worker(registering(THIRD_WORKER, namespace="other"))
 
         assert await pair.probe(worker=THIRD_WORKER, namespace="other", everyone=True) == ()

@@ -7,6 +7,7 @@ missing on its machine.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -17,6 +18,12 @@ from windlass.testing.postgres import PostgresServer
 REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
 FIGURE = "figure"
 FIGURES: list[str] = []  # of all tests, in the process that reports
+
+
+def pytest_configure() -> None:
+    # A shell that starts us in the background lets us ignore Ctrl-C, and so would every program that a test starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from windlass.assembly import Opened, open_engine
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
 from windlass.model.run import RunStatus
+from windlass.model.schedule import CatchUp
+from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
 from windlass.model.step import StepKind
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
 from windlass.runtime import seeded_rng
@@ -48,15 +50,18 @@ DUTIES = {
 
 
 class Refusing:
-    """A store that fails at some transactions, with an error that nobody expects."""
+    """A store that fails at some transactions, with an error that nobody expects, or is changed by others meanwhile."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.refused: set[str] = set()
         self.times = 0
+        self.meanwhile: dict[str, Callable[[], Awaitable[object]]] = {}  # what others do just before a read
 
     async def read(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
         self._refuse(name)
+        if (others := self.meanwhile.pop(name, None)) is not None:
+            await others()
         return await self._store.read(name, fn, single=single)
 
     async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], **options: bool) -> T:
@@ -179,6 +184,26 @@ async def test_the_loop_ends_when_it_is_told_to_and_fires_nothing_behind_that(op
     assert await runs_of(engine) == []
     coordinator.start()
     await eventually(lambda: _has_fired(engine), what="the slot, once it goes on")
+    await coordinator.stop()
+
+
+async def test_what_others_make_due_between_a_round_and_the_rest_is_fired_without_waiting(
+    opened: Opened, clock: FakeClock
+) -> None:
+    """It is due since a time before the round, and no slot that the round has left."""
+    store, others = Refusing(opened.engine.parts.store), opened.engine
+    engine = engine_on(cast("Store", store), clock)
+    await put(others, every=HOUR, catch_up=CatchUp.LATEST)
+    name = (await others.schedules.list_schedules(NAMESPACE))[0].schedule.name
+    await others.schedules.pause_schedule(PauseSchedule(namespace=NAMESPACE, name=name))
+    clock.advance(3 * HOUR)
+    resuming = ResumeSchedule(namespace=NAMESPACE, name=name, backfill=True)
+    store.meanwhile["next_schedule"] = lambda: others.schedules.resume_schedule(resuming)
+    coordinator = Coordinator(engine.parts, CoordinatorSettings())
+
+    coordinator.start()
+
+    await eventually(lambda: _has_fired(engine), what="the slot, while the clock stands still")
     await coordinator.stop()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 
 from windlass.engine.coordinator import expire_runs, expire_workers, fire_schedules
+from windlass.engine.coordinator.fire_schedules import Looked
 from windlass.engine.coordinator.prune import Prune
 from windlass.engine.parts import Parts
 from windlass.errors import WindlassError
@@ -47,7 +48,7 @@ class Coordinator:
     def __init__(self, parts: Parts, settings: CoordinatorSettings) -> None:
         self._parts, self._settings = parts, settings
         self._prune = Prune(parts, keep_for=settings.keep_for, batch=settings.batch)
-        self._fired_at: Instant | None = None  # when schedules were looked at last, by the store's clock
+        self._fired: Looked | None = None  # the last look at schedules; none: it failed
         self._looked_at: int | None = None  # when workers were looked at last
         self._awake_since = 0  # it was away before that, or not there
         self._task: asyncio.Task[None] | None = None
@@ -105,8 +106,9 @@ class Coordinator:
         """Until the next slot, or the interval, or a schedule that is due at another time."""
         clock = self._parts.clock
         rested_at = clock.monotonic() + self._settings.interval_for
-        pause, stuck = await self._look_ahead()
-        while (rest := min(pause, rested_at - clock.monotonic())) > 0:
+        pause, due = await self._look_ahead()
+        left = self._fired.left if self._fired is not None else due
+        while (due is None or due == left) and (rest := min(pause, rested_at - clock.monotonic())) > 0:
             until = clock.monotonic() + rest
             await subscription.wait(clock, rest)
             if subscription.is_named or clock.monotonic() >= until:
@@ -114,8 +116,6 @@ class Coordinator:
             # Somebody has committed something, as others do all the time: only a schedule would matter before the time.
             subscription.clear()
             pause, due = await self._look_ahead()
-            if due is not None and due != stuck:
-                return
         await asyncio.sleep(0)
 
     async def _look_ahead(self) -> tuple[int, Instant | None]:
@@ -125,7 +125,7 @@ class Coordinator:
         async def look(tx: Tx) -> tuple[Instant | None, Instant | None, Instant]:
             now = await tx.now()
             # What became due since they were looked at is due now; what was due then, and is so still, has failed.
-            fired_at = min(now, self._fired_at or now)
+            fired_at = now if self._fired is None else min(now, self._fired.at)
             return await tx.schedules.next(after=fired_at), await tx.schedules.next(after=Instant(0)), now
 
         pause: int = self._settings.interval_for
@@ -144,9 +144,8 @@ class Coordinator:
     async def _fire_schedules(self) -> Done:
         # On time is what a coordinator that looks as often as it should finds at its second look at the latest.
         grace = Duration(2 * self._settings.interval_for)
-        self._fired_at = None
-        looked = await fire_schedules.tick(self._parts, grace=grace, batch=self._settings.batch)
-        self._fired_at = looked.at
+        self._fired = None
+        self._fired = looked = await fire_schedules.tick(self._parts, grace=grace, batch=self._settings.batch)
         return Done(looked.fired, looked.is_more)
 
     async def _expire_workers(self) -> Done:

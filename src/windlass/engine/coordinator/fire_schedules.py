@@ -37,6 +37,7 @@ class Looked(Struct, frozen=True, kw_only=True):
     """What one pass has done."""
 
     at: Instant  # when it looked
+    left: Instant | None = None  # since when the first is due that was seen and could not be fired now
     fired: int = 0
     is_more: bool = False  # there is more to do at once
 
@@ -56,13 +57,14 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
         return await tx.schedules.due(limit=batch), await tx.now()
 
     due, now = await parts.store.read("due_schedules", look)
-    fired, moved, is_more = 0, 0, len(due) == batch
+    fired, moved, is_more, left = 0, 0, len(due) == batch, list[Instant | None]()
     for schedule in due:
         try:
             done = await _fire_one(parts, schedule, now=now, grace=grace)
         except Unavailable as error:  # of this one, or of the whole store: then that is raised here
             await parts.store.read("is_there", lambda tx: tx.now(), single=True)
             LOGGER.warning("Schedule %r cannot be fired now: %s", schedule.name, error, extra=_about(schedule))
+            left.append(schedule.available_at)
             continue
         except Exception as error:  # a zone that is gone, a row that was written by hand: the others go on
             await _put_aside(parts, schedule, error)
@@ -71,8 +73,10 @@ async def tick(parts: Parts, *, grace: Duration, batch: int) -> Looked:
         fired += len(done.runs)
         moved += done.has_moved
         is_more = is_more or done.is_more
+        if not done.has_moved:
+            left.append(schedule.available_at)
     # Else the same ones would be looked at again, and nothing come of it.
-    return Looked(at=now, fired=fired, is_more=is_more and moved > 0)
+    return Looked(at=now, left=min(filter(None, left), default=None), fired=fired, is_more=is_more and moved > 0)
 
 
 async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Duration) -> Fired:

@@ -91,8 +91,9 @@ async def test_one_step_is_one_commit(url: str) -> None:
         await harness.run(sum_up, 1)
         await harness.idle()
 
-        assert commits.names["complete_steps"] == STEPS
-        assert commits.names.total() <= STEPS + 3  # and the start, at most a claim, and the end
+        # A claim for it where it did not meet a free slot, and one behind it and behind the run before, to no avail.
+        assert commits.names.pop("claim_runs", 0) <= 3
+        assert commits.names == {"start_runs": 1, "complete_steps": STEPS, "finish_runs": 1}
 
 
 class Order(Commits):

@@ -535,3 +535,39 @@ async def test_a_step_that_fails_for_good_is_seen_alike_after_a_crash() -> None:
     harness.replace(charge, broken)
 
     assert len((await harness.crash_everywhere(careful)).points) >= 5
+
+
+async def test_idle_waits_for_a_run_that_came_while_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store shows it at rest before its worker has left it."""
+    async with Harness() as harness:
+        is_left, has_looked = asyncio.Event(), asyncio.Event()
+
+        @harness.app.workflow
+        async def tidy(ctx: windlass.Context) -> None:
+            try:
+                await ctx.sleep("1h")
+            finally:
+                await is_left.wait()
+
+        handle = await harness.start(tidy, delay="1m")
+        await harness.idle()
+        look = harness._look
+
+        async def look_late() -> Any:
+            if not has_looked.is_set():
+                harness.clock.advance("1m")
+                await harness.until(handle, "sleeping")
+                has_looked.set()
+            return await look()
+
+        monkeypatch.setattr(harness, "_look", look_late)
+        idling = asyncio.ensure_future(harness.idle())
+        async with asyncio.timeout(20):
+            await has_looked.wait()
+            for _ in range(100):
+                await handle.status()
+        is_over_too_soon = idling.done()
+        is_left.set()
+        await idling
+
+        assert not is_over_too_soon

@@ -355,14 +355,8 @@ class Harness:
             if task.done():
                 task.result()  # raises why no worker could take over
             return "a worker that takes over"
-        parts = self.opened.engine.parts
-        if parts.batcher.is_busy or parts.background:
-            return "writes on their way"
-        at_work = [execution for worker in self.app._workers for execution in worker.executions]
-        if at_work:
-            return ", ".join(f"{execution.claimed.name} {execution.claimed.run_id}" for execution in at_work)
-        if not self._has_worker:
-            return ""
+        if (busy := self._at_work()) or not self._has_worker:
+            return busy
         if (await self._next_slot())[0]:  # before the runs: what it fires is one of them
             return "schedules that are due"
         # A claim that is committed and on its way to the worker shows only in the store. One snapshot for both
@@ -370,7 +364,15 @@ class Harness:
         running, delay = await self._look()
         if running:
             return f"{running[0].name} {running[0].id}, claimed"
-        return "runs that are due" if delay == 0 else ""
+        # Once more: what came meanwhile may be at rest in the store before its worker has left it.
+        return "runs that are due" if delay == 0 else self._at_work()
+
+    def _at_work(self) -> str:
+        parts = self.opened.engine.parts
+        if parts.batcher.is_busy or parts.background:
+            return "writes on their way"
+        found = (execution.claimed for worker in self.app._workers for execution in worker.executions)
+        return ", ".join(f"{claimed.name} {claimed.run_id}" for claimed in found)
 
     async def _next_slot(self) -> tuple[bool, int | None]:
         """Whether a schedule is due, and how long until one is, or a run one may wait for; nothing if nobody fires."""

@@ -145,7 +145,7 @@ async def _harnesses(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
     async with AsyncExitStack() as stack:
 
         async def open(**options: Any) -> Harness:
-            harness = Harness(url, clock=clock, **options)
+            harness = Harness(url, **({"clock": clock} | options))
             opened.append(await stack.enter_async_context(harness))
             return harness
 

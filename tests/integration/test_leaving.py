@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -330,3 +331,35 @@ async def test_tasks_that_await_each_other_in_a_ring_fail_the_run_and_free_its_s
         await handle.result()
     await harness.idle()
     assert (held(harness), sorted(ended)) == (0, list(range(ring)))
+
+
+@pytest.mark.parametrize("in_branch", [False, True])
+async def test_what_the_code_raises_because_its_run_has_left_is_nobodys_error(
+    harness: Harness, caplog: pytest.LogCaptureFixture, in_branch: bool
+) -> None:
+    """It was woken by a result, and the run left before it could ask for more."""
+    entries = 0
+
+    async def rest(ctx: Context) -> None:
+        if entries == 1:
+            (execution,) = harness.app._workers[0].executions
+            execution.ending.stop()
+        await ctx.sleep("1h")
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        nonlocal entries
+        entries += 1
+        if in_branch:
+            branch = asyncio.ensure_future(rest(ctx))
+            await ctx.sleep("2h")
+            await branch
+        await rest(ctx)
+
+    handle = await harness.start(order)
+    await harness.idle()
+    gc.collect()
+
+    assert (await path_of(harness, handle))[-1] == "sleeping"
+    assert entries == 2
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []

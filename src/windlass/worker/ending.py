@@ -159,9 +159,6 @@ class Ending:
             await self._execution.bodies.wait_ended()
         finally:
             reminder.cancel()
-        for task in tasks:
-            if not task.cancelled():
-                task.exception()  # seen: nobody else will look
 
     def _report_stuck(self) -> None:
         threads = ", ".join(self._execution.bodies.threads()) or "none"

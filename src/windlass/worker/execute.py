@@ -347,10 +347,8 @@ class Execution:
     def _finish(self, root: asyncio.Task[Any]) -> None:
         asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
         if asked_to_stop or (root.cancelling() and self.host.is_ending()):
-            self._torn_down(root)
+            self._torn_down()
         elif self.history.unread:
-            if not root.cancelled():
-                root.exception()  # seen: the disagreement explains it
             self.ending.end(
                 last_words.hold(self, mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread)))
             )
@@ -361,16 +359,15 @@ class Execution:
             else:
                 self.ending.finish(last_words.failed(self, failures.of_workflow(error, codec=self.codec)))
 
-    def _torn_down(self, root: asyncio.Task[Any]) -> None:
+    def _torn_down(self) -> None:
         """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
-        if not root.cancelled():
-            root.exception()  # seen: nobody else will look
         self.host.is_draining = True
         self.ending.stop()
 
     def close(self) -> None:
         """From here on ctx refuses every call, and nothing that still runs is listened to."""
         self.is_over = True
+        self.tree.leave()
         self.waits.stop()
         if self._expiry is not None:
             self._expiry.cancel()

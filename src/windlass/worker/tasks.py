@@ -64,6 +64,7 @@ class TaskTree:
         self._children: dict[asyncio.Task[Any] | None, int] = {}
         self._gathers: WeakSet[asyncio.Future[Any]] | None = None  # known to wait for nothing foreign
         self._on_done = on_done
+        self._is_left = False
 
     def create_root(self, coroutine: Coroutine[Any, Any, Any], context: Context) -> asyncio.Task[Any]:
         """The task of the workflow itself, whose path is empty. In a context that leads back to this tree."""
@@ -100,6 +101,13 @@ class TaskTree:
         """Is the workflow's own task the only one, and is it the one that asks?"""
         task = self.current()
         return task is not None and len(self.paths) == 1 and not task.cancelling()
+
+    def leave(self) -> None:
+        """The run is over here: what its tasks still raise is an answer to that, and nobody else will look at it."""
+        self._is_left = True
+        for task in self.paths:
+            if task.done():
+                _see(task)
 
     def forget_all(self) -> None:
         self.paths.clear()
@@ -143,6 +151,8 @@ class TaskTree:
         if self.paths.get(task):  # the workflow itself stays known: its path is empty
             del self.paths[task]
         self._children.pop(task, None)
+        if self._is_left:
+            _see(task)
         self._on_done()
 
 
@@ -208,6 +218,12 @@ def _break(task: asyncio.Task[Any]) -> None:
     with suppress(RuntimeError):  # its `finally` awaits something: nobody is left to go on with it
         task.get_coro().close()
     asyncio.Future.cancel(task)  # as the future it is, and not as a task
+
+
+def _see(task: asyncio.Task[Any]) -> None:
+    """Else asyncio would report that an exception was never retrieved."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _plain_task(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:

@@ -103,11 +103,11 @@ class Coordinator:
                     await self._rest(subscription)
 
     async def _rest(self, subscription: Subscription) -> None:
-        """Until the next slot, or the interval, or a schedule that is due at another time."""
+        """Until the next slot, or the interval, or until one is due that the round has not left."""
         clock = self._parts.clock
         rested_at = clock.monotonic() + self._settings.interval_for
         pause, due = await self._look_ahead()
-        left = self._fired.left if self._fired is not None else due
+        left = due if self._fired is None else self._fired.left  # a round that failed has left whatever is due
         while (due is None or due == left) and (rest := min(pause, rested_at - clock.monotonic())) > 0:
             until = clock.monotonic() + rest
             await subscription.wait(clock, rest)
@@ -124,7 +124,8 @@ class Coordinator:
 
         async def look(tx: Tx) -> tuple[Instant | None, Instant | None, Instant]:
             now = await tx.now()
-            # What became due since they were looked at is due now; what was due then, and is so still, has failed.
+            # What became due since they were looked at is due now. What was due before that was left, or was made so
+            # by others since: `due` tells which, and is not to be waited for here.
             fired_at = now if self._fired is None else min(now, self._fired.at)
             return await tx.schedules.next(after=fired_at), await tx.schedules.next(after=Instant(0)), now
 

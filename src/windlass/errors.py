@@ -7,8 +7,12 @@ WindlassError                 code: stable text, crosses the wire
 │   ├── AlreadyExists         the name or the key is taken
 │   ├── WrongState            it exists, but its state does not accept this
 │   ├── NotAllowed            not here, not now, not from this caller
+│   ├── CursorExpired         what follows this cursor is gone; begin anew
 │   └── AmbiguousStep         a step needs an explicit key
 ├── ClaimLost                 someone else owns this work now; drop it
+├── NotAuthenticated          the server does not know who asks
+├── Forbidden                 the server knows who asks, and the key does not allow it
+├── Busy                      too many at once, or too often; retry later
 ├── Unavailable               the store cannot answer; retry with back-off
 ├── StoreRefused              this database cannot be used as it stands
 ├── ReplayMismatch            code no longer matches recorded history
@@ -91,6 +95,12 @@ class NotAllowed(Rejected):
     code = "not_allowed"
 
 
+class CursorExpired(Rejected):
+    """What follows this cursor of the log is gone. Read what there is now, and follow from there."""
+
+    code = "cursor_expired"
+
+
 class AmbiguousStep(Rejected):
     """Two concurrent branches call one step name, so the order of the calls is not repeatable. Give each a `key=`."""
 
@@ -113,6 +123,24 @@ class ClaimLost(WindlassError):
     def __init__(self, run_id: str, *, token: int | None = None) -> None:
         super().__init__(f"The claim on {run_id} is lost: another worker owns it, or it is over.")
         self.run_id, self.token = run_id, token
+
+
+class NotAuthenticated(WindlassError):
+    """The server does not know who asks: the token is missing, wrong, expired or revoked. Set WINDLASS_TOKEN."""
+
+    code = "not_authenticated"
+
+
+class Forbidden(WindlassError):
+    """The server knows who asks, and the key does not allow it: another role or another namespace is needed."""
+
+    code = "forbidden"
+
+
+class Busy(WindlassError):
+    """Too much at once, or too often. Nothing was done; try again later."""
+
+    code = "busy"
 
 
 class Unavailable(WindlassError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from windlass.answers import Answer
+from windlass.model.access import AuditPage, CreateKey, Key, ListAudit
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
     BeginStep,
@@ -41,8 +42,10 @@ from windlass.model.commands import (
     Suspended,
 )
 from windlass.model.explanation import Explanation
+from windlass.model.feed import FeedPage, ReadFeed
 from windlass.model.gate import Gate
 from windlass.model.message import Decision, Message
+from windlass.model.namespace import CreateNamespace, Namespace, NamespacePage
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunStatus, RunView, WorkerId
@@ -263,3 +266,91 @@ class Admin(Protocol):
     async def check_up(self) -> Checkup:
         """Look whether the database is in order. Reads whole tables, and changes nothing."""
         ...
+
+
+class Feed(Protocol):
+    """For those who follow what happens."""
+
+    async def read_feed(self, command: ReadFeed) -> FeedPage:
+        """The log from a cursor on. Raises CursorExpired if what follows it is gone, InvalidInput if it is none."""
+        ...
+
+    async def wait_for_news(self, namespace: str, wait_for: Duration) -> None:
+        """Return when the log may have grown, at the latest after `wait_for`."""
+        ...
+
+
+class Namespaces(Protocol):
+    """For those who look after the tenants. A call repeated after a lost answer has the effect of one."""
+
+    async def create_namespace(self, command: CreateNamespace) -> Namespace:
+        """Raises AlreadyExists if there is one of that name with another note."""
+        ...
+
+    async def get_namespace(self, name: str) -> Namespace: ...
+
+    async def list_namespaces(self, after: str | None = None, limit: int = 100) -> NamespacePage:
+        """By name. One that was used before there were servers is among them."""
+        ...
+
+    async def set_enabled(self, name: str, *, is_enabled: bool) -> Namespace:
+        """Disable: nothing is started, claimed or fired in it until it is enabled again. What is in it stays."""
+        ...
+
+    async def delete_namespace(self, name: str) -> None:
+        """Raises WrongState unless it is disabled, and nothing but its log is in it."""
+        ...
+
+
+class Access(Protocol):
+    """For those who say who may do what."""
+
+    async def create_key(self, command: CreateKey) -> Key:
+        """Raises NotFound if there is no such namespace, AlreadyExists if the id is taken by another key."""
+        ...
+
+    async def list_keys(self, namespace: str | None = None) -> tuple[Key, ...]:
+        """Of one namespace, or all; the newest first, revoked ones too, without the hashes of their secrets."""
+        ...
+
+    async def revoke_key(self, id: str, by: str | None = None) -> Key:
+        """From now on nobody gets in with it. One that is revoked stays as it is."""
+        ...
+
+    async def find_key(self, id: str) -> Key | None:
+        """With its hash: for the gate, which never crosses the wire."""
+        ...
+
+    async def list_audit(self, query: ListAudit) -> AuditPage: ...
+
+    async def note_refusal(self, namespace: str, *, actor: str, action: str, reason: str, request_id: str) -> None:
+        """Put a caller that was turned away into the audit."""
+        ...
+
+
+class Service(Protocol):
+    """All doors to one database."""
+
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def control(self) -> Control: ...
+
+    @property
+    def schedules(self) -> Schedules: ...
+
+    @property
+    def work(self) -> Work: ...
+
+    @property
+    def feed(self) -> Feed: ...
+
+    @property
+    def namespaces(self) -> Namespaces: ...
+
+    @property
+    def access(self) -> Access: ...
+
+    @property
+    def admin(self) -> Admin: ...

@@ -1,0 +1,98 @@
+"""Everything that can be asked from outside, and who may ask it: the one table behind every door.
+
+A method of gRPC, a route of HTTP and a message of the WebSocket each name one of these, and the gate asks this table.
+What stands in none of its rows cannot be reached.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from windlass.model.access import Role
+
+READERS = frozenset({Role.VIEWER, Role.CLIENT, Role.OPERATOR, Role.ADMIN})
+CALLERS = frozenset({Role.CLIENT, Role.OPERATOR, Role.ADMIN})
+OPERATORS = frozenset({Role.OPERATOR, Role.ADMIN})
+WORKERS = frozenset({Role.WORKER, Role.ADMIN})
+ADMINS = frozenset({Role.ADMIN})
+EVERYONE = frozenset(Role)
+
+
+class Operation(Struct, frozen=True):
+    name: str
+    roles: frozenset[Role]
+    changes: bool = False  # something in a namespace: refused while that is disabled
+    of_namespace: bool = True  # false: about all of them, so only a key for all of them will do
+
+
+_ROWS = (
+    # runs
+    Operation("start_runs", CALLERS, changes=True),
+    Operation("get_run", READERS),
+    Operation("find_run", READERS),
+    Operation("list_runs", READERS),
+    Operation("list_steps", READERS),
+    Operation("list_messages", READERS),
+    Operation("read_log", READERS),
+    Operation("explain_run", READERS),
+    Operation("wait_for_result", READERS),
+    Operation("list_workers", READERS),
+    Operation("list_queues", READERS),
+    # control
+    Operation("send_event", CALLERS, changes=True),
+    Operation("decide", CALLERS, changes=True),
+    Operation("cancel_run", CALLERS, changes=True),
+    Operation("retry_run", CALLERS, changes=True),
+    Operation("pause_run", CALLERS, changes=True),
+    Operation("resume_run", CALLERS, changes=True),
+    Operation("set_gate", OPERATORS, changes=True),
+    Operation("list_gates", READERS),
+    Operation("drain_worker", OPERATORS, changes=True),
+    Operation("move_cursor", OPERATORS, changes=True),
+    Operation("drop_cursor", OPERATORS, changes=True),
+    # schedules
+    Operation("declare", OPERATORS, changes=True),
+    Operation("put_schedule", OPERATORS, changes=True),
+    Operation("get_schedule", READERS),
+    Operation("list_schedules", READERS),
+    Operation("read_schedule_log", READERS),
+    Operation("pause_schedule", OPERATORS, changes=True),
+    Operation("resume_schedule", OPERATORS, changes=True),
+    Operation("trigger_schedule", OPERATORS, changes=True),
+    Operation("delete_schedule", OPERATORS, changes=True),
+    # work
+    Operation("register_worker", WORKERS, changes=True),
+    Operation("heartbeat", WORKERS, changes=True),
+    Operation("deregister_worker", WORKERS),  # and what a worker gives back is given back, whatever is disabled
+    Operation("listen", WORKERS),
+    Operation("claim_runs", WORKERS, changes=True),
+    Operation("begin_steps", WORKERS),
+    Operation("complete_steps", WORKERS),
+    Operation("suspend_run", WORKERS),
+    Operation("finish_runs", WORKERS),
+    Operation("hold_run", WORKERS),
+    Operation("release_run", WORKERS),
+    Operation("renew_claim", WORKERS),
+    Operation("look_at_claims", WORKERS),
+    Operation("send_to_child", WORKERS, changes=True),
+    Operation("cancel_child", WORKERS, changes=True),
+    # what happens
+    Operation("read_feed", READERS),
+    # tenants and keys
+    Operation("get_namespace", READERS),
+    Operation("list_namespaces", READERS, of_namespace=False),
+    Operation("create_namespace", ADMINS, of_namespace=False),
+    Operation("set_enabled", ADMINS, of_namespace=False),
+    Operation("delete_namespace", ADMINS, of_namespace=False),
+    Operation("create_key", ADMINS, of_namespace=False),
+    Operation("list_keys", ADMINS, of_namespace=False),
+    Operation("revoke_key", ADMINS, of_namespace=False),
+    Operation("list_audit", OPERATORS),
+    # the server itself
+    Operation("check_up", ADMINS, of_namespace=False),
+    Operation("read_metrics", READERS, of_namespace=False),
+    Operation("server_info", EVERYONE),
+    Operation("reflect", EVERYONE),
+)
+
+OPERATIONS = {row.name: row for row in _ROWS}

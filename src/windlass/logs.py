@@ -1,4 +1,4 @@
-"""How our own processes write their log: a line or a JSON object per record, without payloads and without passwords.
+"""How our own processes write their log: a line or a JSON object per record, without payloads, passwords and tokens.
 
 Only a command that is a process of its own, such as `windlass worker`, calls this. A library that is embedded in
 somebody else's program leaves its handlers and levels alone.
@@ -35,6 +35,7 @@ DEEPEST = 40  # frames of a traceback
 LONGEST_CHAIN = 8  # exceptions that led to one another, and those of a group
 OF_USERS = "windlass.run"  # where ctx.log writes
 _PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/]*(?=@)|([?&][a-z_]*password[a-z_]*=)[^\s&]*", re.IGNORECASE)
+_TOKEN = re.compile(r"(\bwl_[0-9A-Z]{26}_)[A-Za-z0-9_-]+")  # the part that may be shown, and the secret
 _OUTCOME = re.compile(r"\b(?:exception|result)=.*")  # in how asyncio shows a task
 _LARGEST = 2**63
 
@@ -177,4 +178,4 @@ def _whole(error: BaseException) -> str:
 
 
 def _without_passwords(text: str) -> str:
-    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", text)
+    return _TOKEN.sub(r"\1***", _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", text))

@@ -6,10 +6,8 @@ argument  >  WINDLASS_… in the environment  >  windlass.toml  >  default
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import logging
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,14 +18,31 @@ from msgspec import Struct
 from windlass.errors import InvalidInput
 from windlass.logs import FORMATS, LEVELS, LogFormat, LogLevel
 from windlass.model.time import DAY, HOUR, SECOND, Duration
-from windlass.rules.limits import check_visibility
 from windlass.settings_url import Location, has_password, parse_url
+from windlass.settings_values import (
+    Secret,
+    database,
+    each,
+    file_path,
+    host,
+    listed,
+    number,
+    one_of,
+    origin,
+    seconds,
+    switch,
+    token,
+    visibility,
+    whether,
+    whole,
+)
 
 __all__ = [
     "DEFAULT_URL",
     "OPTIONS",
     "PREFIX",
     "Location",
+    "Secret",
     "Settings",
     "load_settings",
     "parse_url",
@@ -52,12 +67,6 @@ TEN_YEARS = Duration(3_650 * DAY)
 
 log = logging.getLogger("windlass.settings")
 
-_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
-_HOST = re.compile(
-    r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.I | re.ASCII
-)
-_LONGEST_SHOWN = 60
-
 
 class Settings(Struct, frozen=True, kw_only=True):
     url: str | None = None
@@ -77,6 +86,23 @@ class Settings(Struct, frozen=True, kw_only=True):
     metrics_port: int | None = None  # nobody listens unless this is set
     metrics_host: str = "127.0.0.1"
     traces: bool = False
+    token: Secret | None = None  # whom a client or a worker of a server says it is
+    tls_ca: str | None = None  # whose certificates it trusts; none: those the machine does
+    server_host: str = "127.0.0.1"
+    server_grpc_port: int = 7420
+    server_http_port: int = 7421
+    server_tls_certificate: str | None = None
+    server_tls_key: str | None = None
+    server_allowed_hosts: tuple[str, ...] = ()  # by which names it may be asked, beside those of this machine
+    server_allowed_origins: tuple[str, ...] = ()  # of pages that may ask
+    server_grace_for: Duration = Duration(30 * SECOND)  # how long a stopping server waits for calls to end
+
+    def __repr__(self) -> str:
+        """Without the password of a URL: a settings object gets into error reports."""
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        if self.url is not None:
+            shown["url"] = _shown(self.url)
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 class _Option(Struct, frozen=True):
@@ -163,13 +189,25 @@ def _read_file(path: Path) -> dict[str, Any]:
             text = f"{key!r} stands twice in {FILE}, once in a table and once as a name with a dot: keep one."
             raise InvalidInput(text, reason="invalid_config", path=key)
         values[known[key].field] = known[key].read(value, f"{key!r} in {FILE}")
-    if values.get("url") is not None and has_password(values["url"]) and mode & 0o022:
-        raise InvalidInput(
-            f"{FILE} holds a password and others may write to it: chmod 600 {FILE}.",
-            reason="invalid_config",
-            path="url",
-        )
+    if mode & 0o022 and (setting := _secret_in(values)) is not None:
+        what = "a password" if setting == "url" else "a token"
+        text = f"{FILE} holds {what} and others may write to it: chmod 600 {FILE}."
+        raise InvalidInput(text, reason="invalid_config", path=setting)
     return values
+
+
+def _secret_in(values: Mapping[str, Any]) -> str | None:
+    """The setting that is a secret, or holds one."""
+    if values.get("url") is not None and has_password(values["url"]):
+        return "url"
+    return "token" if "token" in values else None
+
+
+def _shown(url: str) -> str:
+    try:
+        return parse_url(url).shown
+    except InvalidInput:
+        return "***"
 
 
 def _hint(key: str, known: Mapping[str, object]) -> str:
@@ -192,107 +230,32 @@ def _flatten(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return flat
 
 
-def _database(value: object, source: str) -> str:
-    if not isinstance(value, str):  # said by its type: in a list or a table there may be a password
-        raise InvalidInput(f"{source} must be a text, not {_kind(value)}.", reason="invalid_config", path=source)
-    parse_url(value, source=source)
-    return value
-
-
-def _host(value: object, source: str) -> str:
-    if not isinstance(value, str) or not (_is_address(value) or _HOST.fullmatch(value)):
-        raise _refused(source, value, "an address or the name of a host, without a port")
-    return value
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _one_of(*accepted: str) -> Callable[[Any, str], str]:
-    def read(value: object, source: str) -> str:
-        if not isinstance(value, str) or value.lower() not in accepted:
-            raise _refused(source, value, f"one of {', '.join(accepted)}")
-        return value.lower()
-
-    return read
-
-
-def _whether(value: object, source: str) -> bool:
-    if not isinstance(value, bool):
-        raise _refused(source, value, "true or false")
-    return value
-
-
-def _whole(low: int, high: int) -> Callable[[Any, str], int]:
-    def read(value: object, source: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise _refused(source, value, f"a whole number from {low} to {high}")
-        return value
-
-    return read
-
-
-def _seconds(low: Duration, high: Duration) -> Callable[[Any, str], Duration]:
-    def read(value: object, source: str) -> Duration:
-        wanted = f"a number of seconds from {low / SECOND:g} to {high // SECOND}"
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise _refused(source, value, wanted)
-        if not low <= value * SECOND <= high:  # also false for nan
-            raise _refused(source, value, wanted)
-        return Duration(round(value * SECOND))
-
-    return read
-
-
-def _visibility(value: object, source: str) -> Duration:
-    return check_visibility(_seconds(SECOND, DAY)(value, source))
-
-
-def _number(text: str) -> object:
-    """A number, if the text is one as it is written in a file: ASCII, without sign and exponent."""
-    stripped = text.strip()
-    if not _NUMBER.fullmatch(stripped):
-        return text
-    return float(stripped) if "." in stripped else int(stripped)
-
-
-def _switch(text: str) -> object:
-    words = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
-    return words.get(text.strip().lower(), text)
-
-
-def _refused(source: str, value: object, wanted: str) -> InvalidInput:
-    is_short = isinstance(value, (str, int, float)) and not (isinstance(value, int) and abs(value) >= 10**18)
-    shown = f"{value!r:.{_LONGEST_SHOWN}}" if is_short else _kind(value)
-    return InvalidInput(f"{source} must be {wanted}, not {shown}.", reason="invalid_config", path=source)
-
-
-def _kind(value: object) -> str:
-    names = {dict: "a table", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
-    return names.get(type(value), "a date or a time")  # nothing else can stand in the file
-
-
 OPTIONS = (
-    _Option("url", "url", _database, str),
-    _Option("visibility_for", "worker.visibility_timeout_secs", _visibility, _number),
-    _Option("poll_for", "worker.poll_interval_secs", _seconds(Duration(SECOND // 100), HOUR), _number),
-    _Option("grace_for", "worker.grace_secs", _seconds(Duration(0), DAY), _number),
-    _Option("probe_for", "worker.probe_interval_secs", _seconds(Duration(0), HOUR), _number),
-    _Option("max_recoveries", "worker.max_recoveries", _whole(0, 1_000), _number),
-    _Option("keys_expire_for", "keys.expire_after_secs", _seconds(SECOND, TEN_YEARS), _number),
-    _Option("coordinates", "coordinator.enabled", _whether, _switch),
-    _Option("coordinate_for", "coordinator.interval_secs", _seconds(Duration(SECOND // 100), HOUR), _number),
-    _Option("coordinate_batch", "coordinator.batch_size", _whole(1, 10_000), _number),
-    _Option("stale_for", "coordinator.worker_stale_threshold_secs", _seconds(SECOND, DAY), _number),
-    _Option("keep_for", "retention.keep_secs", _seconds(SECOND, TEN_YEARS), _number),
-    _Option("log_format", "log.format", _one_of(*FORMATS)),
-    _Option("log_level", "log.level", _one_of(*LEVELS)),
-    _Option("metrics_port", "metrics.port", _whole(1, 65_535), _number),
-    _Option("metrics_host", "metrics.host", _host),
-    _Option("traces", "telemetry.traces", _whether, _switch),
+    _Option("url", "url", database, str),
+    _Option("visibility_for", "worker.visibility_timeout_secs", visibility, number),
+    _Option("poll_for", "worker.poll_interval_secs", seconds(Duration(SECOND // 100), HOUR), number),
+    _Option("grace_for", "worker.grace_secs", seconds(Duration(0), DAY), number),
+    _Option("probe_for", "worker.probe_interval_secs", seconds(Duration(0), HOUR), number),
+    _Option("max_recoveries", "worker.max_recoveries", whole(0, 1_000), number),
+    _Option("keys_expire_for", "keys.expire_after_secs", seconds(SECOND, TEN_YEARS), number),
+    _Option("coordinates", "coordinator.enabled", whether, switch),
+    _Option("coordinate_for", "coordinator.interval_secs", seconds(Duration(SECOND // 100), HOUR), number),
+    _Option("coordinate_batch", "coordinator.batch_size", whole(1, 10_000), number),
+    _Option("stale_for", "coordinator.worker_stale_threshold_secs", seconds(SECOND, DAY), number),
+    _Option("keep_for", "retention.keep_secs", seconds(SECOND, TEN_YEARS), number),
+    _Option("log_format", "log.format", one_of(*FORMATS)),
+    _Option("log_level", "log.level", one_of(*LEVELS)),
+    _Option("metrics_port", "metrics.port", whole(1, 65_535), number),
+    _Option("metrics_host", "metrics.host", host),
+    _Option("traces", "telemetry.traces", whether, switch),
+    _Option("token", "token", token),
+    _Option("tls_ca", "tls_ca", file_path),
+    _Option("server_host", "server.host", host),
+    _Option("server_grpc_port", "server.grpc_port", whole(1, 65_535), number),
+    _Option("server_http_port", "server.http_port", whole(1, 65_535), number),
+    _Option("server_tls_certificate", "server.tls_certificate", file_path),
+    _Option("server_tls_key", "server.tls_key", file_path),
+    _Option("server_allowed_hosts", "server.allowed_hosts", each(host), listed),
+    _Option("server_allowed_origins", "server.allowed_origins", each(origin), listed),
+    _Option("server_grace_for", "server.grace_secs", seconds(Duration(0), DAY), number),
 )

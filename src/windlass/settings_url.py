@@ -1,7 +1,8 @@
-"""Which database a URL names, and how it may be shown: never with its password."""
+"""Which database or server a URL names, and how it may be shown: never with its password."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -12,16 +13,24 @@ from windlass.errors import InvalidInput
 
 
 class Location(Struct, frozen=True, kw_only=True):
-    """A database, as its URL names it."""
+    """A database, or a server that has one, as its URL names it."""
 
-    kind: Literal["sqlite", "postgresql"]
-    target: str  # a path (or ":memory:"), or the whole URL
+    kind: Literal["sqlite", "postgresql", "grpc"]
+    target: str  # a path (or ":memory:"), the whole URL, or the host and port of a server
     shown: str  # the same without its password: the only form that may be logged
+    # Of a server:
+    host: str = ""
+    port: int = 0
+    is_tls: bool = False
 
 
 FORMS = (
     "Accepted: a file path, sqlite:///relative/path, sqlite:////absolute/path, "
-    "postgresql://user@host/database, postgres://user@host/database."
+    "postgresql://user@host/database, postgres://user@host/database, grpc://host:7420, grpcs://host:7420."
+)
+GRPC_PORT = 7420
+HOST = re.compile(
+    r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.I | re.ASCII
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.ASCII | re.DOTALL)  # two letters at least: C:\ is a drive
 
@@ -42,13 +51,14 @@ def parse_url(url: str, *, source: str = "url") -> Location:
         return _sqlite(rest, source)
     if scheme in ("postgresql", "postgres"):
         return _postgresql(url, rest, source)
-    if scheme == "grpc":
-        raise _bad_url(source, "starts with grpc://, and servers are not there yet in this version")
+    if scheme in ("grpc", "grpcs"):
+        return _server(url, rest, source, is_tls=scheme == "grpcs")
     raise _bad_url(source, f"starts with {scheme}:, which is not known")
 
 
 def has_password(url: str) -> bool:
-    return parse_url(url).shown != url
+    location = parse_url(url)
+    return location.kind == "postgresql" and location.shown != url
 
 
 def _sqlite(rest: str, source: str) -> Location:
@@ -81,6 +91,40 @@ def _postgresql(url: str, rest: str, source: str) -> Location:
         )
         shown += f"?{query}"
     return Location(kind="postgresql", target=url, shown=shown)
+
+
+def _server(url: str, rest: str, source: str, *, is_tls: bool) -> Location:
+    """A token is sent in plain text to this machine only: every other host is asked over TLS, under both names."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise _bad_url(source, "has a port or a host that cannot be read") from None
+    if "@" in rest:
+        raise _bad_url(source, "names a user, and a server knows keys: set WINDLASS_TOKEN")
+    if not rest.startswith("//") or not (is_address(host) or HOST.fullmatch(host)):
+        raise _bad_url(source, "names no host")
+    if port == 0:
+        raise _bad_url(source, "has port 0; ports go from 1 to 65535")
+    if parts.path.strip("/") or "?" in rest or "#" in rest:
+        raise _bad_url(source, "has something behind the host and port of the server")
+    target = f"{f'[{host}]' if ':' in host else host}:{port or GRPC_PORT}"
+    is_tls = is_tls or not is_loopback(host)
+    shown = f"{'grpcs' if is_tls else 'grpc'}://{target}"
+    return Location(kind="grpc", target=target, shown=shown, host=host, port=port or GRPC_PORT, is_tls=is_tls)
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this host can be nothing but this machine."""
+    return host.lower() == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _bad_url(source: str, problem: str) -> InvalidInput:

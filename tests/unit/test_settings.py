@@ -10,7 +10,8 @@ import pytest
 
 from windlass.errors import InvalidInput
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
-from windlass.settings import OPTIONS, Settings, load_settings, parse_url, resolve_url
+from windlass.rules.access import make_token
+from windlass.settings import OPTIONS, Secret, Settings, load_settings, parse_url, resolve_url
 
 
 def write(folder: Path, text: str) -> Path:
@@ -28,6 +29,7 @@ class Sample(NamedTuple):
     refused: tuple[str, ...]
 
 
+TOKEN = make_token("key_" + "0" * 26, b"hunter2-" * 4)
 SWITCH = ("maybe", "2", "TRUE!", "y")
 SAMPLES = {
     "url": Sample(None, "shop.db", '"shop.db"', "shop.db", ("mysql://db", "a\tb")),
@@ -47,6 +49,26 @@ SAMPLES = {
     "metrics.port": Sample(None, "65535", "65535", 65_535, ("0", "-1", "70000", "80.0", "http")),
     "metrics.host": Sample("127.0.0.1", "::1", '"::1"', "::1", ("a b", "localhost:80", "http://x", ".", "x" * 254)),
     "telemetry.traces": Sample(False, "Yes", "true", True, SWITCH),
+    "token": Sample(
+        None, f" {TOKEN} ", f'"{TOKEN}"', Secret(TOKEN), ("wl_x", TOKEN[:-1], f"Bearer {TOKEN}", "hunter2")
+    ),
+    "tls_ca": Sample(None, "ca.pem", '"ca.pem"', "ca.pem", ("a\tb", "a\x1bb")),
+    "server.host": Sample("127.0.0.1", "0.0.0.0", '"0.0.0.0"', "0.0.0.0", ("a b", "localhost:80", "http://x", "*")),
+    "server.grpc_port": Sample(7420, "7520", "7520", 7520, ("0", "-1", "70000", "grpc")),
+    "server.http_port": Sample(7421, "65535", "65535", 65_535, ("0", "-1", "70000", "80.0")),
+    "server.tls_certificate": Sample(None, "server.pem", '"server.pem"', "server.pem", ("a\tb",)),
+    "server.tls_key": Sample(None, "server.key", '"server.key"', "server.key", ("a\tb",)),
+    "server.allowed_hosts": Sample(
+        (), "w.example.org, ::1", '["w.example.org", "::1"]', ("w.example.org", "::1"), ("*", "a b", "w.example.org:80")
+    ),
+    "server.allowed_origins": Sample(
+        (),
+        "https://W.example.org, http://localhost:3000",
+        '["https://w.example.org", "http://localhost:3000"]',
+        ("https://w.example.org", "http://localhost:3000"),
+        ("*", "null", "w.example.org", "https://w.example.org/", "https://a@b", "ftp://x", "https://x:0", "https://"),
+    ),
+    "server.grace_secs": Sample(30 * SECOND, "0", "0", 0, ("-1", "86401")),
 }
 
 
@@ -243,6 +265,43 @@ def test_a_file_with_a_password_must_not_be_open_to_others(tmp_path: Path) -> No
     assert load_settings(environ={}, folder=tmp_path).url == "postgresql://me:hunter2@db/shop"
 
 
+@pytest.mark.spec("security:S-28", "security:S-31")
+def test_a_file_with_a_token_must_not_be_open_to_others(tmp_path: Path) -> None:
+    write(tmp_path, f'token = "{TOKEN}"')
+    (tmp_path / "windlass.toml").chmod(0o620)
+
+    with pytest.raises(InvalidInput, match=r"holds a token .* chmod 600") as refused:
+        load_settings(environ={}, folder=tmp_path)
+    assert TOKEN not in str(refused.value)
+
+    (tmp_path / "windlass.toml").chmod(0o600)
+    assert load_settings(environ={}, folder=tmp_path).token == Secret(TOKEN)
+
+
+def test_a_file_with_a_url_that_holds_no_password_may_be_open(tmp_path: Path) -> None:
+    write(tmp_path, 'url = "grpc://windlass.example.org"')
+    (tmp_path / "windlass.toml").chmod(0o666)
+
+    assert load_settings(environ={}, folder=tmp_path).url == "grpc://windlass.example.org"
+
+
+@pytest.mark.spec("security:S-28")
+def test_settings_show_neither_the_token_nor_the_password() -> None:
+    settings = Settings(url="postgresql://me:hunter2@db/shop", token=Secret(TOKEN))
+
+    for shown in (repr(settings), str(settings), f"{settings.token}", f"{settings.token!r}"):
+        assert TOKEN not in shown and TOKEN[-43:] not in shown and "hunter2" not in shown
+    assert "token=***" in repr(settings)
+
+
+@pytest.mark.spec("security:S-28")
+@pytest.mark.parametrize("text", [f"{TOKEN}x", TOKEN.upper(), f"Bearer {TOKEN}"])
+def test_what_is_no_token_is_not_quoted(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidInput, match="is no token") as refused:
+        load_settings(environ={"WINDLASS_TOKEN": text}, folder=tmp_path)
+    assert text not in str(refused.value) and TOKEN[-43:] not in str(refused.value)
+
+
 def test_the_argument_wins_then_the_settings_then_the_default() -> None:
     assert resolve_url("mine.db", Settings(url="other.db")) == "mine.db"
     assert resolve_url(None, Settings(url="other.db")) == "other.db"
@@ -294,6 +353,17 @@ def test_known_forms_of_a_url(url: str, kind: str, target: str) -> None:
         "sqlite:///",
         "sqlite:///a.db?mode=ro",
         "http://db",
+        "grpc:host",
+        "grpc://",
+        "grpc://host:0",
+        "grpc://host:70000",
+        "grpc://[::1",
+        "grpc://me:hunter2@host",
+        "grpcs://hunter2@host:7420",
+        "grpc://host/shop",
+        "grpc://host?tls=no",
+        "grpc://a b",
+        "grpc://-",
     ],
 )
 def test_other_urls_are_refused_with_the_forms_and_without_the_password(url: str) -> None:
@@ -303,9 +373,31 @@ def test_other_urls_are_refused_with_the_forms_and_without_the_password(url: str
     assert "hunter2" not in str(refused.value)
 
 
-def test_servers_are_said_to_be_missing() -> None:
-    with pytest.raises(InvalidInput, match="servers are not there yet"):
-        parse_url("grpc://host:7420")
+@pytest.mark.spec("security:S-26")
+@pytest.mark.parametrize(
+    ("url", "target", "is_tls"),
+    [
+        ("grpc://localhost", "localhost:7420", False),
+        ("grpc://LocalHost:7520/", "localhost:7520", False),
+        ("grpc://127.0.0.1:7420", "127.0.0.1:7420", False),
+        ("grpc://127.9.9.9", "127.9.9.9:7420", False),
+        ("grpc://[::1]:7420", "[::1]:7420", False),
+        ("grpcs://localhost", "localhost:7420", True),
+        ("grpc://windlass.example.org", "windlass.example.org:7420", True),
+        ("GRPC://10.0.0.7:443", "10.0.0.7:443", True),
+        ("grpc://localhost.example.org", "localhost.example.org:7420", True),
+        ("grpc://127.0.0.1.example.org", "127.0.0.1.example.org:7420", True),
+        ("grpc://0.0.0.0", "0.0.0.0:7420", True),
+        ("grpc://2130706433", "2130706433:7420", True),
+        ("grpcs://[2001:db8::1]", "[2001:db8::1]:7420", True),
+    ],
+)
+def test_a_server_is_asked_over_tls_unless_it_is_this_machine(url: str, target: str, is_tls: bool) -> None:
+    location = parse_url(url)
+
+    assert (location.kind, location.target, location.is_tls) == ("grpc", target, is_tls)
+    assert location.shown == f"{'grpcs' if is_tls else 'grpc'}://{target}"
+    assert f"{location.host}:{location.port}" == target.replace("[", "").replace("]", "")
 
 
 @pytest.mark.parametrize(

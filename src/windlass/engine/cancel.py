@@ -54,7 +54,8 @@ async def cancel_run(parts: Parts, command: CancelRun) -> Cancelled:
         if status.is_terminal:
             if first is not None and status is RunStatus.CANCELLED:
                 return first
-            return Cancelled(status=status, is_done=False), Ended()
+            is_ours = command.is_again and status is RunStatus.CANCELLED  # by the call whose answer was lost
+            return Cancelled(status=status, is_done=is_ours), Ended()
         ended = await cancel_tree(tx, tree, cause=CANCELLED_BY, deed=Deed(by=command.by, note=command.note))
         ended = replace(ended, released=await release_next(tx, tree.schedules, now=await tx.now()))
         children = tuple(child.id for child in tree.children)

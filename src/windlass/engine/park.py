@@ -30,7 +30,7 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
     # Outside: the transaction may be run again, and must then do the same.
     jitters = [parts.rng.random() for _ in command.failures]
     ids = {item.key: RunId(parts.ids.run()) for item in command.waits if item.child is not None}
-    tries = 0
+    tries = int(command.is_again)  # what was asked before may have been done
 
     async def suspend(tx: Tx) -> tuple[Suspended, Run]:
         nonlocal tries

@@ -16,7 +16,7 @@ from windlass.store.rows import deed_to_bytes
 
 
 async def release_run(parts: Parts, claim: Claim) -> None:
-    tries = 0
+    tries = int(claim.is_again)  # what was asked before may have been done
 
     async def release(tx: Tx) -> Run:
         nonlocal tries
@@ -43,8 +43,7 @@ async def renew_claim(parts: Parts, claim: Claim) -> None:
 
 async def hold_run(parts: Parts, command: HoldRun) -> None:
     claim = Claim(namespace=command.namespace, run_id=command.run_id, token=command.token)
-
-    tries = 0
+    tries = int(command.is_again)
 
     async def hold(tx: Tx) -> None:
         nonlocal tries

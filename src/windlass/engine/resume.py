@@ -15,7 +15,7 @@ from windlass.store.base import Tx
 
 async def resume_run(parts: Parts, command: ResumeRun) -> None:
     namespace, run_id = command.namespace, command.run_id
-    tries = 0
+    tries = int(command.is_again)  # what was asked before may have been done
 
     async def resume(tx: Tx) -> Run:
         run = await tx.runs.lock(namespace, id=run_id)

@@ -32,6 +32,7 @@ class StartRun(Struct, frozen=True, kw_only=True, gc=False):
     delay_for: Duration | None = None
     at: Instant | None = None
     timeout_for: Duration | None = None  # of the whole run, counted from when it is due for the first time
+    run_id: RunId | None = None  # chosen by whoever asks from afar: asked again after a lost answer, it is the same run
 
 
 class Started(Struct, frozen=True, kw_only=True, gc=False):
@@ -90,6 +91,7 @@ class ClaimRuns(Struct, frozen=True, kw_only=True):
     visibilities: dict[str, Duration] = {}  # by workflow, where one has its own
     wait_for: Duration  # how long to wait for work before answering with none
     expects_more: bool = False  # the last poll came back with all it had asked for: claim, without a look before
+    is_remote: bool = False  # it may be asked again, of another server too: the row of the worker tells which poll counts
 
     def claim_for(self, name: str) -> Duration:
         """How long a claim on a run of this workflow lasts."""
@@ -209,6 +211,7 @@ class Suspend(Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()  # keys whose branch the code has given up: what they wait for wakes nobody
     park: bool = False
     together: bool = False  # all open waits are children of one map: the last one, or the first failure, wakes the run
+    is_again: bool = False  # the answer to the same call was lost on its way
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -254,6 +257,7 @@ class HoldRun(Struct, frozen=True, kw_only=True):
     run_id: RunId
     token: int
     reason: Failure
+    is_again: bool = False  # the answer to the same call was lost on its way
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -264,6 +268,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     token: int
     visibility_for: Duration = Duration(0)
     delay_for: Duration = Duration(0)
+    is_again: bool = False  # the answer to the same call was lost on its way
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -317,6 +322,7 @@ class CancelRun(Struct, frozen=True, kw_only=True):
     run_id: RunId
     by: str | None = None
     note: str | None = None
+    is_again: bool = False  # the answer to the same call was lost on its way
 
 
 class Cancelled(Struct, frozen=True, kw_only=True):
@@ -336,6 +342,7 @@ class ResumeRun(Struct, frozen=True, kw_only=True):
     namespace: str
     run_id: RunId
     by: str | None = None
+    is_again: bool = False  # the answer to the same call was lost on its way
 
 
 class RetryRun(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from windlass.model.run import RunId
 from windlass.model.schedule import CatchUp, Overlap, Timing
 from windlass.model.time import Duration
 
@@ -55,6 +56,7 @@ class TriggerSchedule(Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     by: str | None = None
+    run_id: RunId | None = None  # chosen by whoever asks from afar: asked again after a lost answer, it is the same run
 
 
 class DeleteSchedule(Struct, frozen=True, kw_only=True):

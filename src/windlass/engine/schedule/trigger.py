@@ -24,7 +24,7 @@ TRIGGERED = "trigger"  # cause in the log
 
 async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
     deed = Deed(by=check_person(command.by))
-    run_id = RunId(parts.ids.run())  # outside: a second try must know what the first has written
+    run_id = command.run_id or RunId(parts.ids.run())  # outside: a second try must know what the first has written
 
     async def trigger(tx: Tx) -> tuple[Schedule, Released]:
         schedule = await lock_existing(tx, command.namespace, command.name)

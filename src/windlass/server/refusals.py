@@ -33,15 +33,16 @@ class Refusals:
     def __init__(self, access: Access, *, clock: Clock) -> None:
         self._access = access
         self._rate = Throttle(clock, attempts=AT_ONCE, one_every=ONE_EVERY, most=1)
-        self._waiting: deque[Refusal] = deque()
+        self._waiting: deque[tuple[Refusal, int]] = deque()  # and how many before it were left out
         self._writing: asyncio.Task[None] | None = None
-        self._left_out = 0  # since the last one that was written
+        self._left_out = 0  # since the last one that was taken
 
     def note(self, refusal: Refusal) -> None:
         if len(self._waiting) >= MOST_WAITING or not self._rate.take(""):
             self._left_out += 1
             return
-        self._waiting.append(refusal)
+        self._waiting.append((refusal, self._left_out))
+        self._left_out = 0
         if self._writing is None:
             # In an empty context: what is written here is written on nobody's behalf.
             self._writing = asyncio.get_running_loop().create_task(self._write(), context=contextvars.Context())
@@ -49,13 +50,12 @@ class Refusals:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                await self._write_one(self._waiting.popleft())
+                await self._write_one(*self._waiting.popleft())
         finally:
             self._writing = None
 
-    async def _write_one(self, refusal: Refusal) -> None:
-        left_out, self._left_out = self._left_out, 0
-        more = f" ({left_out} more before it are not on record)" if left_out else ""
+    async def _write_one(self, refusal: Refusal, left_out: int) -> None:
+        more = f" (before it {left_out} that are not on record)" if left_out else ""
         try:
             await self._access.note_refusal(
                 refusal.namespace,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -64,6 +65,11 @@ def seeded_rng(seed: str) -> random.Random:
     return random.Random(seed)  # noqa: S311 - repeatable on purpose
 
 
+def secret_bytes(count: int = 32) -> bytes:
+    """What nobody can guess."""
+    return secrets.token_bytes(count)
+
+
 class Ids:
     """Text ids that sort by creation: a prefix, 48 bits of milliseconds, 80 bits that grow within one millisecond."""
 
@@ -80,6 +86,9 @@ class Ids:
 
     def message(self) -> str:
         return "msg_" + self._next()
+
+    def key(self) -> str:
+        return "key_" + self._next()
 
     def _next(self) -> str:
         value = ((self._clock.now() // 1_000) << 80) | self._rng.getrandbits(80)

@@ -24,7 +24,10 @@ from windlass.testing.evidence import Snapshot, take_snapshot
 
 T = TypeVar("T")
 
-TABLES = ("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates", "schedules", "workflows", "cursors")
+TABLES = (
+    *("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates", "schedules", "workflows", "cursors"),
+    *("namespaces", "api_keys", "audit"),
+)
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in TABLES)
 
 # Who may still change something: whoever works on a statement, or has written in a transaction. A connection that was

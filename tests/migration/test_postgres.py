@@ -25,6 +25,9 @@ TABLES = {
     "schedules",
     "workflows",
     "cursors",
+    "namespaces",
+    "api_keys",
+    "audit",
 }
 
 

@@ -28,6 +28,9 @@ TABLES = {
     "schedules",
     "workflows",
     "cursors",
+    "namespaces",
+    "api_keys",
+    "audit",
 }
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 
@@ -84,6 +87,10 @@ STEP = {
     "detail": b"12",
     "dropped": 13,
 }
+
+INDEXES = """
+select name, sql from sqlite_schema where type = 'index' and tbl_name in ('runs', 'steps') order by name
+"""
 
 # Waits for a line, so that all of them begin at the same moment.
 OPEN_AND_CLOSE = """
@@ -270,7 +277,7 @@ def test_what_is_in_a_table_that_is_made_anew_stays(path: Path, monkeypatch: pyt
         marks = ", ".join("?" for _ in columns)
         database.execute(f"insert into {table} ({', '.join(columns)}) values ({marks})", tuple(columns.values()))
     was = {table: database.execute(f"select * from {table}").fetchall() for table in values}
-    indexes = database.execute("select name, sql from sqlite_schema where type = 'index' order by name").fetchall()
+    indexes = database.execute(INDEXES).fetchall()
     database.close()
 
     open_and_close(path)
@@ -279,7 +286,5 @@ def test_what_is_in_a_table_that_is_made_anew_stays(path: Path, monkeypatch: pyt
     assert {table: database.execute(f"select * from {table}").fetchall() for table in values} == was
     assert None not in was["runs"][0]
     assert None not in was["steps"][0]
-    assert (
-        database.execute("select name, sql from sqlite_schema where type = 'index' order by name").fetchall() == indexes
-    )
+    assert database.execute(INDEXES).fetchall() == indexes
     database.close()

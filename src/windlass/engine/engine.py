@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from windlass.answers import Answer
 from windlass.engine import claim, death, explain, park, queues, release, start
+from windlass.engine.access import EngineAccess
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
 from windlass.engine.checkup import EngineAdmin
@@ -17,6 +18,7 @@ from windlass.engine.control import EngineControl
 from windlass.engine.drain import should_drain
 from windlass.engine.finish import FinishRuns
 from windlass.engine.missing import no_run, no_run_of_key
+from windlass.engine.namespaces import EngineNamespaces
 from windlass.engine.offers import Offers
 from windlass.engine.parts import EngineSettings, Parts
 from windlass.engine.result import Results
@@ -98,6 +100,8 @@ class Engine:
         self.control = EngineControl(self.parts)
         self.schedules = EngineSchedules(self.parts)
         self.work = EngineWork(self.parts)
+        self.namespaces = EngineNamespaces(self.parts)
+        self.access = EngineAccess(self.parts)
         self.admin = EngineAdmin(store, clock=clock)
 
     async def open(self) -> None:

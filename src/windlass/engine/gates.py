@@ -16,6 +16,7 @@ from windlass.model.gate import Gate, GateKind
 from windlass.model.run import PAUSED_BY, RESUMED_BY, Deed
 from windlass.notify.local import gates_topic
 from windlass.rules.limits import check_name, check_namespace, check_note, check_person, check_queue
+from windlass.rules.namespaces import check_open
 from windlass.store.base import Tx
 from windlass.store.queries.gates import NewGate
 from windlass.store.queries.log import NewLogEntry
@@ -27,9 +28,11 @@ async def set_gate(parts: Parts, command: SetGate) -> Gate:
 
     async def change(tx: Tx) -> Gate:
         await tx.gates.lock()
+        if gate.kind is GateKind.NAMESPACE:
+            check_open(await tx.namespaces.load(gate.namespace))
         await tx.gates.enter([NewGate(gate.namespace, gate.kind, gate.name)])
         if await tx.gates.set(gate):
-            await tx.log.append([_noted(gate, deed)])
+            await tx.log.append([noted(gate, deed)])
         return await tx.gates.load(gate.namespace, kind=gate.kind, name=gate.name) or gate
 
     changed = await parts.run_tx("set_gate", change)
@@ -63,7 +66,7 @@ def _wanted(command: SetGate) -> Gate:
     return replace(gate, paused_by=command.by, note=command.note) if command.is_paused else gate
 
 
-def _noted(gate: Gate, deed: Deed) -> NewLogEntry:
+def noted(gate: Gate, deed: Deed) -> NewLogEntry:
     was, now = ("open", "paused") if gate.is_paused else ("paused", "open")
     return NewLogEntry(
         namespace=gate.namespace,

@@ -29,6 +29,7 @@ ALLOWED = (
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 RUN_ID = re.compile("run_[0-9A-HJKMNP-TV-Z]{26}")
 WORKER_ID = re.compile("wrk_[0-9A-HJKMNP-TV-Z]{26}")
+KEY_ID = re.compile("key_[0-9A-HJKMNP-TV-Z]{26}")
 NAME_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc"})
 # Letters and marks that show nothing: variation selectors, fillers, joiners.
 INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
@@ -142,6 +143,10 @@ def check_run_id(run_id: str, *, what: str = "run id") -> str:
 
 def check_worker_id(worker_id: str, *, what: str = "worker id") -> str:
     return _check_id(worker_id, WORKER_ID, what=what, prefix="wrk_")
+
+
+def check_key_id(key_id: str, *, what: str = "key id") -> str:
+    return _check_id(key_id, KEY_ID, what=what, prefix="key_")
 
 
 def _check_id(id: object, pattern: re.Pattern[str], *, what: str, prefix: str) -> str:

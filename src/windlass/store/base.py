@@ -19,6 +19,8 @@ from msgspec import Struct
 from windlass.model.run import WorkerId
 from windlass.model.time import Instant
 from windlass.model.worker import LockKind
+from windlass.store.queries.api_keys import ApiKeyQueries
+from windlass.store.queries.audit import AuditQueries
 from windlass.store.queries.children import ChildQueries
 from windlass.store.queries.cursors import CursorQueries
 from windlass.store.queries.expiry import ExpiryQueries
@@ -26,6 +28,7 @@ from windlass.store.queries.gates import GateQueries
 from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
+from windlass.store.queries.namespaces import NamespaceQueries
 from windlass.store.queries.prune import PruneQueries
 from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
@@ -83,6 +86,9 @@ class Tx:
         self.cursors = CursorQueries(connection)
         self.expiry = ExpiryQueries(connection)
         self.prune = PruneQueries(connection)
+        self.namespaces = NamespaceQueries(connection)
+        self.api_keys = ApiKeyQueries(connection)
+        self.audit = AuditQueries(connection)
 
     async def now(self) -> Instant:
         return await self.connection.now()

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass.errors import StoreRefused
+from windlass.model.access import AuditEntry, Key, Role
 from windlass.model.commands import Outcome
 from windlass.model.failure import Failure
 from windlass.model.gate import Gate, GateKind
 from windlass.model.message import Message, MessageKind
+from windlass.model.namespace import Namespace
 from windlass.model.run import Deed, LogEntry, Run, RunStatus, RunView
 from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
 from windlass.model.step import Step, StepKind, StepStatus
@@ -39,7 +41,7 @@ class Known(dict[str, Member]):
 
 
 RUN_STATUS, STEP_STATUS, STEP_KIND, LOCK_KIND = Known(RunStatus), Known(StepStatus), Known(StepKind), Known(LockKind)
-MESSAGE_KIND, GATE_KIND = Known(MessageKind), Known(GateKind)
+MESSAGE_KIND, GATE_KIND, ROLE = Known(MessageKind), Known(GateKind), Known(Role)
 SCHEDULE_STATUS, CATCH_UP, OVERLAP = Known(ScheduleStatus), Known(CatchUp), Known(Overlap)
 
 RUN_COLUMNS = 28  # the fragment {run}, in the order of Run's fields
@@ -231,4 +233,40 @@ def schedule_from_row(row: Row) -> Schedule:
         paused_at=row[28],
         created_at=row[29],
         changed_at=row[30],
+    )
+
+
+def namespace_from_row(row: Row) -> Namespace:
+    """A row of the table; or, with nothing behind the name, one that is in use without a row."""
+    if row[1] is None:
+        return Namespace(name=row[0])
+    return Namespace(name=row[0], is_enabled=bool(row[1]), note=row[2], created_at=row[3], disabled_at=row[4])
+
+
+def api_key_from_row(row: Row) -> Key:
+    return Key(
+        namespace=row[0],
+        id=row[1],
+        roles=tuple(ROLE[role] for role in row[2].split(",")),
+        queues=tuple(row[3].split(",")) if row[3] else (),
+        note=row[4],
+        secret_hash=row[5],
+        created_at=row[6],
+        created_by=row[7],
+        expires_at=row[8],
+        revoked_at=row[9],
+    )
+
+
+def audit_entry_from_row(row: Row) -> AuditEntry:
+    return AuditEntry(
+        seq=row[0],
+        at=row[1],
+        namespace=row[2],
+        actor=row[3],
+        action=row[4],
+        subject=row[5],
+        request_id=row[6],
+        before=row[7],
+        after=row[8],
     )

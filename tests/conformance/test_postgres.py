@@ -20,6 +20,7 @@ from windlass.testing.conformance import (
     DeclarationConformance,
     ExpiryConformance,
     FamilyConformance,
+    FeedConformance,
     FencingConformance,
     FinishingConformance,
     GateConformance,
@@ -184,3 +185,6 @@ class TestMending(MendingConformance): ...
 
 class TestDeclarations(DeclarationConformance):
     until_blocked = TestFencing.until_blocked
+
+
+class TestFeed(FeedConformance): ...

@@ -18,6 +18,7 @@ from windlass.testing.conformance import (
     DeclarationConformance,
     ExpiryConformance,
     FamilyConformance,
+    FeedConformance,
     FencingConformance,
     FinishingConformance,
     GateConformance,
@@ -132,3 +133,6 @@ class TestMending(MendingConformance): ...
 
 
 class TestDeclarations(DeclarationConformance): ...
+
+
+class TestFeed(FeedConformance): ...

@@ -17,6 +17,7 @@ from windlass.testing.conformance import (
     DeclarationConformance,
     ExpiryConformance,
     FamilyConformance,
+    FeedConformance,
     FencingConformance,
     FinishingConformance,
     GateConformance,
@@ -139,3 +140,6 @@ class TestMending(MendingConformance): ...
 
 
 class TestDeclarations(DeclarationConformance): ...
+
+
+class TestFeed(FeedConformance): ...

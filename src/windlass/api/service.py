@@ -275,8 +275,11 @@ class Feed(Protocol):
         """The log from a cursor on. Raises CursorExpired if what follows it is gone, InvalidInput if it is none."""
         ...
 
-    async def wait_for_news(self, namespace: str, wait_for: Duration) -> None:
-        """Return when the log may have grown, at the latest after `wait_for`."""
+    async def wait_for_news(self, namespace: str, wait_for: Duration, cursor: str | None = None) -> None:
+        """Return when the log may have grown behind a cursor, or without one since now; at the latest after `wait_for`.
+
+        Pass the cursor of the page that was read last: what came meanwhile is then not slept over.
+        """
         ...
 
 

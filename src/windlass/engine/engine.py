@@ -16,6 +16,7 @@ from windlass.engine.batch import Batcher, Kind
 from windlass.engine.checkup import EngineAdmin
 from windlass.engine.control import EngineControl
 from windlass.engine.drain import should_drain
+from windlass.engine.feed import EngineFeed
 from windlass.engine.finish import FinishRuns
 from windlass.engine.missing import no_run, no_run_of_key
 from windlass.engine.namespaces import EngineNamespaces
@@ -114,6 +115,7 @@ class Engine:
 
     async def close(self) -> None:
         try:
+            await self.feed.close()
             await self.parts.batcher.drain()
             while self.parts.background:
                 _, late = await asyncio.wait(self.parts.background, timeout=CLOSE_SECONDS)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
 from windlass.model.run import LogEntry
 
 FEED_LIMIT = 500
 FROM_NOW = "now"  # as a cursor: nothing that is there already
+
+
+class Place(NamedTuple):
+    """Where an entry stands in the feed. `xid` orders transactions on PostgreSQL; on SQLite it is 0."""
+
+    xid: int
+    seq: int
+
+
+BEGINNING = Place(0, 0)
 
 
 class ReadFeed(Struct, frozen=True, kw_only=True):

@@ -41,6 +41,11 @@ def gates_topic(namespace: str) -> Topic:
     return ("gates", namespace)
 
 
+def news_topic(namespace: str) -> Topic:
+    """Anything happened in this namespace. Never published: every topic that names the namespace wakes it too."""
+    return ("news", namespace)
+
+
 def schedules_topic() -> Topic:
     """Some schedule, of whatever namespace, is due at another time than before."""
     return ("schedules",)
@@ -131,7 +136,7 @@ class Hub:
 
     def publish_here(self, topic: Topic) -> None:
         if not self.is_suppressed:
-            for subscription in tuple(self._subscribers.get(topic, ())):
+            for subscription in (*self._subscribers.get(topic, ()), *self._subscribers.get(("news", *topic[1:2]), ())):
                 subscription.wake(by_name=True)
 
     def publish_elsewhere(self, topic: Topic) -> None:

@@ -110,7 +110,10 @@ class PruneQueries:
         return [(row[0], row[1]) for row in rows]
 
     async def remove(self, runs: Sequence[Run]) -> None:
-        """Remove runs that this transaction has locked, with all their rows."""
+        """Remove runs of one namespace that this transaction has locked, with all their rows."""
+        if not runs:
+            return
+        await self._connection.run("note_removed_runs", namespace=runs[0].namespace, ids=[run.id for run in runs])
         await self._connection.batch("remove_payload", runs)
         await self._connection.batch("remove_steps", runs)
         await self._connection.batch("remove_messages", runs)
@@ -118,7 +121,10 @@ class PruneQueries:
         await self._connection.batch("remove_run", runs)
 
     async def remove_remarks(self, remarks: Sequence[Remark]) -> None:
-        """Remove what the log says about gates and schedules, except the last about each."""
+        """Remove what the log of a namespace says about gates and schedules, except the last about each."""
+        if not remarks:
+            return
+        await self._connection.run("note_removing", namespace=remarks[0].namespace)
         await self._connection.batch("remove_remark", remarks)
 
     async def expired_keys(self, *, from_at: Instant, limit: int) -> list[ExpiredKey]:

@@ -57,6 +57,20 @@ delete from steps where namespace = :namespace and run_id = :id;
 -- What was sent to a run.
 delete from inbox where namespace = :namespace and run_id = :id;
 
+-- name: note_removed_runs
+-- Before what happened to runs is removed: the last of it. From here on others who remove wait for this transaction.
+insert into removed_log (namespace, xid, seq)
+select :namespace, 0, max(g.seq)
+  from json_each(:ids) as i
+  join log g on g.namespace = :namespace and g.subject_kind = 'run' and g.subject_id = i.value
+ group by g.namespace
+on conflict (namespace) do update set seq = max(removed_log.seq, excluded.seq);
+
+-- name: note_removing
+-- Before anything else is removed from the log: others who remove wait for this transaction.
+insert into removed_log (namespace, xid, seq) values (:namespace, 0, 0)
+on conflict (namespace) do update set seq = removed_log.seq;
+
 -- name: remove_log
 -- What happened to a run.
 delete from log where namespace = :namespace and subject_kind = 'run' and subject_id = :id;
@@ -74,6 +88,7 @@ delete from log
             and not exists (select 1 from workers w where w.namespace = :namespace and w.id = :subject_id))
         or seq < (select max(n.seq) from log n
                    where n.namespace = :namespace and n.subject_kind = :subject_kind and n.subject_id = :subject_id));
+update removed_log set seq = max(seq, :seq) where namespace = :namespace;
 
 -- name: expired_keys
 -- Start keys whose time is over, the oldest first, and whether their run is not.

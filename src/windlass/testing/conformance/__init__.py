@@ -40,6 +40,7 @@ TOPICS = (
     "queues",
     "retention",
     "leftovers",
+    "feed",
     "expiry",
     "schedules",
     "overlaps",
@@ -57,6 +58,7 @@ from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
 from windlass.testing.conformance.declarations import DeclarationConformance  # noqa: E402
 from windlass.testing.conformance.expiry import ExpiryConformance  # noqa: E402
 from windlass.testing.conformance.families import FamilyConformance  # noqa: E402
+from windlass.testing.conformance.feed import FeedConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
@@ -98,6 +100,7 @@ SUITES = (
     QueueConformance,
     RetentionConformance,
     LeftoverConformance,
+    FeedConformance,
     ExpiryConformance,
     ScheduleConformance,
     OverlapConformance,
@@ -128,6 +131,7 @@ __all__ = [
     "QueueConformance",
     "RetentionConformance",
     "LeftoverConformance",
+    "FeedConformance",
     "ExpiryConformance",
     "ScheduleConformance",
     "OverlapConformance",

@@ -168,7 +168,7 @@ class App(Declarations, Asks):
             )
         opened = await self._opening.get()
         worker = Worker(
-            Doors(opened.work, opened.control, self._telemetry.observer()),
+            Doors(opened.work, self._telemetry.observer()),
             registry=self._registry,
             codec=self._codec,
             clock=self._clock,

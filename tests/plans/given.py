@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from windlass.model.feed import BEGINNING, Place
 from windlass.model.message import Message, MessageKind
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunId, RunStatus, WorkerId
@@ -22,6 +23,7 @@ from windlass.model.step import Step, StepStatus
 from windlass.model.time import HOUR, MINUTE, Duration, Instant
 from windlass.model.worker import Served
 from windlass.store.base import Tx
+from windlass.store.queries.feed import FeedQueries
 from windlass.store.queries.keys import NewKey
 from windlass.store.queries.prune import ExpiredKey, GoneWorker, Remark
 from windlass.store.queries.scheduled import SlotRun
@@ -175,7 +177,8 @@ WORKERS, OPEN = "workers_pkey", "workers_open"
 RETRY, INBOX, MESSAGE = "runs_retry", "inbox_pkey", "inbox_id"
 UNREAD, AWAITS, GATES = "inbox_unread", "steps_awaits", "gates_pkey"
 SCHEDULE, SCHEDULE_OPEN, SLOT = "runs_schedule", "runs_schedule_open", "runs_slot"
-SCHEDULES_DUE = "schedules_due"
+SCHEDULES_DUE, NAMESPACES = "schedules_due", "namespaces_pkey"
+LOG_FEED, REMOVED = "log_feed", "removed_log_pkey"
 LOG_ORDER, EXPIRES, KEY_EXPIRES, STOPPED = "log_pkey", "runs_expires", "keys_expires", "workers_stopped"
 
 # By which columns an index must be entered: by fewer, it would be a walk through the namespace.
@@ -193,6 +196,7 @@ ENTERED_BY = {
     SCHEDULE_OPEN: ("namespace", "schedule"),  # it holds nothing that is over
     SLOT: ("namespace", "schedule", "slot"),
     SCHEDULES_DUE: ("available_at",),
+    NAMESPACES: ("name",),
     RETRY: ("namespace", "retry_of"),
     INBOX: ("namespace", "run_id"),
     MESSAGE: ("namespace", "run_id"),
@@ -201,6 +205,8 @@ ENTERED_BY = {
     GATES: ("namespace",),  # one for each queue and each workflow
     OPEN: ("namespace",),  # it holds nobody who has stopped
     LOG_ORDER: ("namespace",),
+    LOG_FEED: ("namespace",),
+    REMOVED: ("namespace",),
     EXPIRES: ("expires_at",),  # it holds nothing that is over
     KEY_EXPIRES: ("expires_at",),
     STOPPED: ("stopped_at",),
@@ -275,6 +281,10 @@ def forgetting(tx: Tx) -> Awaitable[None]:
     return tx.prune.remove_remarks([Remark(namespace=NAMESPACE, seq=0, subject_kind="run", subject_id=FINISHED[0])])
 
 
+def feed_page(after: Place) -> Call:
+    return lambda tx: FeedQueries(tx.connection).page(NAMESPACE, after=after, limit=10)
+
+
 def expired_key() -> ExpiredKey:
     return ExpiredKey(namespace=NAMESPACE, key=KEYS[0], run_id=FINISHED[0], expires_at=Instant(2), is_open=False)
 
@@ -346,6 +356,7 @@ HOT = {
     "matching_step": hot(lambda tx: tx.steps.matching([given.completed(HELD[0])]), STEP),
     "settle_steps": hot(settling, STEP),
     "outcomes_of_runs": hot(lambda tx: tx.runs.outcomes(NAMESPACE, FINISHED), RUN, PAYLOAD),
+    "relatives_of_runs": hot(lambda tx: tx.runs.relatives(NAMESPACE, FINISHED), RUN),
     "endings_of_runs": hot(lambda tx: tx.runs.endings(NAMESPACE, FINISHED), RUN),
     "runs_of_poll": hot(
         lambda tx: tx.runs.claimed_by_poll(namespace=NAMESPACE, worker=WORKER, poll=1), HOLDER, PAYLOAD, LOG
@@ -407,6 +418,8 @@ HOT = {
     ),
     "draining_worker": hot(lambda tx: tx.workers.should_drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "drain_worker": hot(lambda tx: tx.workers.drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
+    "lock_poll": hot(lambda tx: tx.workers.lock_poll(NAMESPACE, id=WORKER), WORKERS, OPEN),
+    "note_poll": hot(lambda tx: tx.workers.note_poll(NAMESPACE, id=WORKER, poll=2), WORKERS, OPEN),
     "find_worker": hot(lambda tx: tx.workers.find(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
     "count_runs_of_worker": hot(lambda tx: tx.runs.count_held_by(NAMESPACE, worker=WORKER), HOLDER),
@@ -419,12 +432,25 @@ HOT = {
     "ended_children": hot(
         lambda tx: tx.prune.ended_children(NAMESPACE, parent=FINISHED[0], after="", limit=10), PARENT
     ),
-    "remove_payload": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
-    "remove_steps": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
-    "remove_messages": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
-    "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
-    "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN),
-    "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS),
+    "remove_payload": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "remove_steps": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "remove_messages": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "note_removed_runs": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "note_removing": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
+    "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
+    "feed_page: from the beginning": hot(feed_page(BEGINNING), LOG_FEED, REMOVED),
+    "feed_page: further on": hot(feed_page(Place(0, 1_000)), LOG_FEED, REMOVED),
+    "feed_page: at the end": hot(feed_page(Place(FAR, 0)), LOG_FEED, REMOVED),
+    "feed_of_subject": hot(
+        lambda tx: FeedQueries(tx.connection).of_subject(
+            NAMESPACE, kind="run", id=FINISHED[0], after=BEGINNING, limit=10
+        ),
+        LOG,
+        REMOVED,
+    ),
+    "newest_of_feed": hot(lambda tx: FeedQueries(tx.connection).newest(NAMESPACE), LOG_FEED),
     "expired_keys": hot(lambda tx: tx.prune.expired_keys(from_at=Instant(0), limit=10), KEY_EXPIRES, RUN),
     "remove_key": hot(lambda tx: tx.prune.remove_keys([expired_key()]), KEY),
     "gone_workers": hot(lambda tx: tx.prune.gone_workers(gone_for=HOUR, from_at=Instant(0), limit=10), STOPPED, HOLDER),
@@ -439,8 +465,8 @@ HOT = {
     "release_queued_run": hot(
         lambda tx: tx.scheduled.release(running(), status=RunStatus.PENDING, due_at=Instant(1)), RUN
     ),
-    "due_schedules": hot(lambda tx: tx.schedules.due(limit=10), SCHEDULES_DUE),
-    "next_schedule": hot(lambda tx: tx.schedules.next(after=Instant(1)), SCHEDULES_DUE),
+    "due_schedules": hot(lambda tx: tx.schedules.due(limit=10), SCHEDULES_DUE, NAMESPACES),
+    "next_schedule": hot(lambda tx: tx.schedules.next(after=Instant(1)), SCHEDULES_DUE, NAMESPACES),
     "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES),
 }
 

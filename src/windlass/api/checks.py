@@ -96,6 +96,8 @@ def _start(command: StartRun) -> dict[str, Any]:
     check_hash(command.input_hash, what="input_hash")
     if command.key is not None:
         check_key(command.key)
+    if command.run_id is not None:
+        check_run_id(command.run_id)
     check_duration(command.delay_for, what="delay")
     check_instant(command.at, what="at")
     check_duration(command.timeout_for, what="timeout", low=1)
@@ -198,6 +200,8 @@ def _declare(command: Declare) -> dict[str, Any]:
 def _steer(command: PauseSchedule | ResumeSchedule | TriggerSchedule | DeleteSchedule) -> dict[str, Any]:
     check_person(command.by)
     check_note(getattr(command, "note", None))
+    if isinstance(command, TriggerSchedule) and command.run_id is not None:
+        check_run_id(command.run_id)
     return _in_namespace(command) | {"name": check_name(command.name, what="schedule name")}
 
 

@@ -58,7 +58,7 @@ from windlass.model.schedule_commands import (
     ResumeSchedule,
     TriggerSchedule,
 )
-from windlass.model.step import Step
+from windlass.model.step import Step, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind, Worker
 
@@ -253,6 +253,18 @@ class Work(Workers, Protocol):
 
     async def renew_claim(self, claim: Claim) -> None:
         """Move the end of the claim to now + visibility; it never moves back."""
+        ...
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        """What is on record of a run that is held under this claim."""
+        ...
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        """Send something to a run that the one held under this claim has started. Raises NotFound if it has not."""
+        ...
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        """Cancel a run that the one held under this claim has started. Raises NotFound if it has not."""
         ...
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:

@@ -35,6 +35,14 @@ HTTP_STATUS: dict[str, int] = {
 PASSING = frozenset({"busy", "unavailable"})  # the same call may be made again later
 
 
+# What must not leave the server: these may name its database, or how it is reached.
+HIDDEN = {
+    "unavailable": "The server cannot answer now, and whether this was done is not known. Ask again later.",
+    "store_refused": "The database of the server cannot be used; its log says why.",
+    INTERNAL: "The server failed; its log has more under this request id.",
+}
+
+
 def http_status(error: WindlassError) -> int:
     """An error of a class that is new and not in the table is nobody's fault but ours."""
     return HTTP_STATUS.get(error.code, HTTP_STATUS[INTERNAL])

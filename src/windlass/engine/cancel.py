@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.engine.audit import Audit
 from windlass.engine.family import wake_parents
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
-from windlass.engine.send import tell_of_news
+from windlass.engine.send import Guard, tell_of_news
 from windlass.model.commands import Cancelled, CancelRun
 from windlass.model.run import CANCELLED_BY, Deed, Run, RunId, RunStatus
 from windlass.model.schedule import Schedule
@@ -44,11 +45,14 @@ class Ended(Struct, frozen=True, kw_only=True):
     released: Released = Released()  # runs of the same schedule that waited for the root
 
 
-async def cancel_run(parts: Parts, command: CancelRun) -> Cancelled:
+async def cancel_run(parts: Parts, command: CancelRun, *, guard: Guard | None = None) -> Cancelled:
+    audit = Audit.of_caller("cancel_run")
     first: tuple[Cancelled, Ended] | None = None  # what a try decided whose answer may be lost
 
     async def cancel(tx: Tx) -> tuple[Cancelled, Ended]:
         nonlocal first
+        if guard is not None:
+            await guard(tx)
         tree = await lock_tree(tx, command.namespace, command.run_id)
         status = tree.root.status
         if status.is_terminal:
@@ -58,6 +62,7 @@ async def cancel_run(parts: Parts, command: CancelRun) -> Cancelled:
             return Cancelled(status=status, is_done=is_ours), Ended()
         ended = await cancel_tree(tx, tree, cause=CANCELLED_BY, deed=Deed(by=command.by, note=command.note))
         ended = replace(ended, released=await release_next(tx, tree.schedules, now=await tx.now()))
+        await audit.note(tx, command.namespace, subject=command.run_id, before=status, after=RunStatus.CANCELLED)
         children = tuple(child.id for child in tree.children)
         first = Cancelled(status=RunStatus.CANCELLED, is_done=True, children=children), ended
         return first

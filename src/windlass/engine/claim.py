@@ -14,7 +14,7 @@ from windlass.engine.again import until_answered
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
 from windlass.engine.release import release_run
-from windlass.errors import ClaimLost, Unavailable, WindlassError
+from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
@@ -48,8 +48,9 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
                 return claimed
             wake_at = min(deadline, looked_at + parts.settings.poll_for)
             pause = (wake_at if due_in is None else min(wake_at, looked_at + due_in)) - now
-            dispatched = await _wait_with_offer(parts, command, subscription, pause)
-            if dispatched:
+            if command.is_remote:  # an offer would be taken after whoever made it has gone to another server
+                await subscription.wait(parts.clock, pause)
+            elif dispatched := await _wait_with_offer(parts, command, subscription, pause):
                 return dispatched
             is_told = subscription.is_named
 
@@ -78,21 +79,16 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     asked, asked_at = 0, parts.clock.monotonic()
 
     async def claim(tx: Tx) -> list[ClaimedRow]:
+        if command.is_remote:
+            return await _claim_in_turn(tx, command)
         before = await _claimed_before(tx, command) if asked > 1 else []
-        return before or await tx.runs.claim(
-            namespace=command.namespace,
-            served=command.served,
-            limit=command.limit,
-            worker=command.worker,
-            poll=command.poll,
-            claim_for=command.claim_for,
-        )
+        return before or await _claim_anew(tx, command)
 
     def ask() -> Awaitable[list[ClaimedRow]]:
         nonlocal asked
         asked += 1
         # One statement; asked again, there may be claims to renew before it.
-        return parts.store.run_tx("claim_runs", claim, single=asked == 1)
+        return parts.store.run_tx("claim_runs", claim, single=asked == 1 and not command.is_remote)
 
     async def claim_and_judge() -> list[ClaimedRun]:
         rows = await until_answered(parts.clock, ask)
@@ -105,6 +101,30 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             raise
 
     return await _never_lost(parts, command, claim_and_judge())
+
+
+async def _claim_anew(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
+    return await tx.runs.claim(
+        namespace=command.namespace,
+        served=command.served,
+        limit=command.limit,
+        worker=command.worker,
+        poll=command.poll,
+        claim_for=command.claim_for,
+    )
+
+
+async def _claim_in_turn(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
+    """Of the polls of one worker, wherever they arrive, the newest claims; the same again hears what it has claimed."""
+    last = await tx.workers.lock_poll(command.namespace, id=command.worker)
+    if last is None:
+        raise NotFound("worker", command.worker, hint="It left, or was silent for too long: register it again.")
+    if command.poll <= last:
+        return await _claimed_before(tx, command) if command.poll == last else []
+    claimed = await _claim_anew(tx, command)
+    if claimed:
+        await tx.workers.note_poll(command.namespace, id=command.worker, poll=command.poll)
+    return claimed
 
 
 async def _histories(

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from windlass.answers import Answer
-from windlass.engine import claim, death, explain, park, queues, release, start
+from windlass.engine import claim, death, explain, offspring, park, queues, release, start
 from windlass.engine.access import EngineAccess
 from windlass.engine.again import until_answered
 from windlass.engine.batch import Batcher, Kind
@@ -29,6 +29,8 @@ from windlass.engine.step import BeginSteps, CompleteSteps
 from windlass.errors import NotFound
 from windlass.model.commands import (
     BeginStep,
+    Cancelled,
+    CancelRun,
     Claim,
     ClaimedRun,
     ClaimRuns,
@@ -43,6 +45,8 @@ from windlass.model.commands import (
     Probed,
     ProbeWorkers,
     RegisterWorker,
+    SendEvent,
+    Sent,
     Started,
     StartRun,
     Suspend,
@@ -53,7 +57,7 @@ from windlass.model.message import Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
-from windlass.model.step import Step
+from windlass.model.step import Step, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind, Worker
 from windlass.notify.local import Hub, Subscription, worker_topic
@@ -101,6 +105,7 @@ class Engine:
         self.control = EngineControl(self.parts)
         self.schedules = EngineSchedules(self.parts)
         self.work = EngineWork(self.parts)
+        self.feed = EngineFeed(self.parts)
         self.namespaces = EngineNamespaces(self.parts)
         self.access = EngineAccess(self.parts)
         self.admin = EngineAdmin(store, clock=clock)
@@ -253,6 +258,15 @@ class EngineWork(EngineWorkers):
 
     async def renew_claim(self, claim: Claim) -> None:
         await release.renew_claim(self._parts, claim)
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        return await offspring.read_history(self._parts, claim)
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        return await offspring.send_to_child(self._parts, claim, command)
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        return await offspring.cancel_child(self._parts, claim, command)
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         return await release.look_at_claims(self._parts, command)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from windlass.engine.family import wake_parents
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
@@ -27,10 +29,11 @@ class FinishRuns:
     order = attrgetter("namespace", "run_id")
 
     def is_single(self, items: Sequence[FinishRun]) -> bool:
-        return all(item.parent is None and item.schedule is None for item in items)
+        return all(item.parent is None and item.schedule is None and item.knows_family for item in items)
 
     async def write(self, tx: Tx, items: Sequence[FinishRun]) -> Sequence[Any]:
         self._told, self._released = [], Released()
+        items = await _with_families(tx, items)
         schedules = await lock_schedules(tx, ((item.namespace, item.schedule) for item in items))
         parents = await self._lock_families(tx, items)
         done = await tx.runs.finish(items)
@@ -102,3 +105,20 @@ class FinishRuns:
 
     def after_failure(self, items: Sequence[FinishRun]) -> None:
         return None
+
+
+async def _with_families(tx: Tx, items: Sequence[FinishRun]) -> Sequence[FinishRun]:
+    """The same, with what somebody from afar may not know, or not say."""
+    unknown = [item for item in items if not item.knows_family]
+    if not unknown:
+        return items
+    found: dict[tuple[str, RunId], tuple[RunId | None, str | None]] = {}
+    for namespace in {item.namespace for item in unknown}:
+        ids = [item.run_id for item in unknown if item.namespace == namespace]
+        relatives = await tx.runs.relatives(namespace, ids=ids)
+        found.update({(namespace, run_id): pair for run_id, pair in relatives.items()})
+    completed = []
+    for item in items:
+        pair = (None, None) if item.knows_family else found.get((item.namespace, item.run_id), (None, None))
+        completed.append(item if pair == (None, None) else replace(item, parent=pair[0], schedule=pair[1]))
+    return completed

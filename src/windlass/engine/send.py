@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
@@ -14,12 +16,16 @@ from windlass.rules import runs as rules
 from windlass.rules.limits import MOST_EVENTS
 from windlass.store.base import Tx
 
+Guard = Callable[[Tx], Awaitable[None]]  # raises where something must not be done
 
-async def send_event(parts: Parts, command: SendEvent) -> Sent:
+
+async def send_event(parts: Parts, command: SendEvent, *, guard: Guard | None = None) -> Sent:
     is_new = False  # when it was first looked at: found by a later try, it is what the first has written
 
     async def send(tx: Tx) -> tuple[Sent, Run]:
         nonlocal is_new
+        if guard is not None:
+            await guard(tx)
         # Under the lock that parking takes: it sees this event, or this sees the run parked.
         run = await lock_existing(tx, command.namespace, command.run_id)
         known = await tx.inbox.find(command.namespace, run_id=run.id, kind=MessageKind.EVENT, id=command.id)

@@ -39,7 +39,8 @@ def start_run(parts: Parts, command: StartRun) -> Answer[Started]:
     offer = None
     if parts.offers.are_open and command.delay_for is None and command.at is None:
         offer = parts.offers.reserve(command.namespace, _lane(command))
-    return parts.batcher.submit("start_runs", Request(command, RunId(parts.ids.run()), offer, parts.clock.monotonic()))
+    run_id = command.run_id or RunId(parts.ids.run())
+    return parts.batcher.submit("start_runs", Request(command, run_id, offer, parts.clock.monotonic()))
 
 
 def _lane(command: StartRun) -> Served:
@@ -64,8 +65,8 @@ class StartRuns:
     async def write(self, tx: Tx, items: Sequence[Request]) -> Sequence[Any]:
         if all(item.command.key is None and item.offer is None for item in items):
             # Neither keys nor offers: what is there already is ours, from a try that was lost.
-            await tx.runs.create([self._new_run(item) for item in items])
-            return [Started(run_id=item.run_id, is_repeat=False) for item in items]
+            created = await tx.runs.create([self._new_run(item) for item in items])
+            return [_started(item, is_new=ordinal in created) for ordinal, item in enumerate(items)]
         for item in items:
             item.dispatched = None  # a second try decides anew
         if not self._parts.store.creates_behind_gates:
@@ -82,7 +83,7 @@ class StartRuns:
                 item.dispatched = await self._taken_up(tx, item)
             elif not item.is_gated:
                 item.dispatched = self._claimed(item, at)
-            outcomes[item.run_id] = Started(run_id=item.run_id, is_repeat=False)
+            outcomes[item.run_id] = _started(item, is_new=at is not None or item.is_gated)
         losers = [item for item in items if item.run_id not in winners]
         return await self._answer_losers(tx, items, losers, outcomes)
 
@@ -208,6 +209,11 @@ class StartRuns:
             asked_at=item.asked_at,
             expires_in=item.command.timeout_for,
         )
+
+
+def _started(item: Request, *, is_new: bool) -> Started:
+    """An id of ours that is there already is the repeat of a lost try; one chosen elsewhere may be another's."""
+    return Started(run_id=item.run_id, is_repeat=not is_new and item.command.run_id is not None)
 
 
 def _judge(item: Request, owner: KeyOwner) -> Started | AlreadyExists:

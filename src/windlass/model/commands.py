@@ -248,6 +248,7 @@ class FinishRun(Struct, frozen=True, kw_only=True, gc=False):
     result_hash: bytes = b""
     parent: RunId | None = None  # who may be waiting for it
     schedule: str | None = None  # where a run of the same schedule may be waiting for it
+    knows_family: bool = True  # false, from afar: parent and schedule are what the store says
 
 
 class HoldRun(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ from windlass.api.service import Work
 from windlass.errors import ClaimLost, WindlassError
 from windlass.model.commands import (
     BeginStep,
+    Cancelled,
+    CancelRun,
     Claim,
     ClaimedRun,
     ClaimRuns,
@@ -23,10 +25,13 @@ from windlass.model.commands import (
     Probed,
     ProbeWorkers,
     RegisterWorker,
+    SendEvent,
+    Sent,
     Suspend,
     Suspended,
 )
 from windlass.model.run import WorkerId
+from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
 from windlass.testing.journal import Event, Journal
@@ -74,6 +79,15 @@ class JournalledWork(JournalledPresence):
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         return await self._work.look_at_claims(command)
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        return await self._work.read_history(claim)
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        return await self._work.send_to_child(claim, command)
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        return await self._work.cancel_child(claim, command)
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         claimed = await self._work.claim_runs(command)

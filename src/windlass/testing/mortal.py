@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from windlass.answers import Answer, answer_of
@@ -20,6 +21,8 @@ from windlass.api.service import Work
 from windlass.errors import ClaimLost
 from windlass.model.commands import (
     BeginStep,
+    Cancelled,
+    CancelRun,
     Claim,
     ClaimedRun,
     ClaimRuns,
@@ -35,11 +38,14 @@ from windlass.model.commands import (
     Probed,
     ProbeWorkers,
     RegisterWorker,
+    SendEvent,
+    Sent,
     Suspend,
     Suspended,
     WaitStep,
 )
 from windlass.model.run import RunId, WorkerId
+from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
 from windlass.worker.worker import Worker
@@ -160,6 +166,15 @@ class MortalWork(MortalPresence):
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         return await self._while_alive(self._work.look_at_claims, command)
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        return await self._while_alive(self._work.read_history, claim)
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        return await self._while_alive(partial(self._work.send_to_child, claim), command)
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        return await self._while_alive(partial(self._work.cancel_child, claim), command)
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         claimed = await self._while_alive(self._work.claim_runs, command)

@@ -10,7 +10,7 @@ from windlass.define.current import current_step
 from windlass.define.event import Event, check_event
 from windlass.define.workflow import StepDefinition, WorkflowDefinition
 from windlass.errors import WrongState
-from windlass.model.commands import CancelRun, SendEvent
+from windlass.model.commands import CancelRun, Claim, SendEvent
 from windlass.model.run import RunId, RunStatus
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RunChild(Child[Any]):
                 payload=stored,
                 payload_hash=hashed,
             )
-            await host.control.send_event(command)
+            await host.work.send_to_child(self._claim(), command)
 
         definition = _own(f"{self._key}/send", send, raises=(WrongState,))
         return self._asking.execution.ask(self._asking.for_own_step(definition, (event.name, payload)))
@@ -53,10 +53,14 @@ class RunChild(Child[Any]):
         async def cancel() -> bool:
             command = CancelRun(namespace=host.namespace, run_id=RunId(self.id), by=by)
             # Not whether this call did it: tried again after a crash, it would say no to its own deed.
-            return (await host.control.cancel_run(command)).status is RunStatus.CANCELLED
+            return (await host.work.cancel_child(self._claim(), command)).status is RunStatus.CANCELLED
 
         definition = _own(f"{self._key}/cancel", cancel)
         return self._asking.execution.ask(self._asking.for_own_step(definition, ()))
+
+    def _claim(self) -> Claim:
+        claimed = self._asking.execution.claimed
+        return Claim(namespace=self._asking.host.namespace, run_id=claimed.run_id, token=claimed.token)
 
 
 def _own(name: str, function: Any, *, raises: tuple[type[BaseException], ...] = ()) -> StepDefinition:

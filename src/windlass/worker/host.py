@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from windlass.api.service import Control, Work
+from windlass.api.service import Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.model.time import Duration
@@ -27,7 +27,6 @@ class Doors(NamedTuple):
     """What a worker may ask, and whom it tells."""
 
     work: Work
-    control: Control
     observer: Observer | None = None  # nobody, unless metrics or traces are switched on
 
 
@@ -44,7 +43,6 @@ class Durations(NamedTuple):
 @dataclass(slots=True, kw_only=True)
 class Host:
     work: Work
-    control: Control  # for what one run does to another
     namespace: str
     registry: Registry
     codec: Codec

@@ -79,7 +79,6 @@ class Worker:
         self._watch: LoopWatch | None = None
         self._host = Host(
             work=doors.work,
-            control=doors.control,
             namespace=namespace,
             registry=registry,
             codec=codec,

@@ -12,7 +12,6 @@ from windlass.model.commands import (
     CompleteStep,
     FailStep,
     FinishRun,
-    Started,
     StartRun,
     WaitStep,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import grpc
@@ -86,7 +85,7 @@ def _with_request(detail: ErrorDetail) -> str:
 
 def from_rpc_error(error: grpc.aio.AioRpcError) -> WindlassError:
     """What a call that failed means to whoever asked."""
-    trailer: Sequence[tuple[str, str | bytes]] = tuple(error.trailing_metadata() or ())
+    trailer: Any = error.trailing_metadata() or ()
     for key, value in trailer:
         if key == TRAILER and isinstance(value, bytes):
             return from_detail(ErrorDetail.FromString(value))

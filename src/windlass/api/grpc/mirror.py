@@ -90,7 +90,7 @@ def _plain(hint: Any) -> tuple[Any, bool]:
 def _writer(hint: Any, field: FieldDescriptor) -> Convert | None:
     hint, _ = _plain(hint)
     if get_origin(hint) is dict:
-        return None if _is_map(field) else functools.partial(_pairs, GetMessageClass(field.message_type))
+        return None if _is_map(field) else functools.partial(_pairs, GetMessageClass(_message(field)))
     if field.is_repeated:
         item = _item_writer(get_args(hint)[0], field)
         return None if item is None else lambda values: [item(value) for value in values]
@@ -102,14 +102,14 @@ def _item_writer(hint: Any, field: FieldDescriptor) -> Convert | None:
     if hint is datetime:
         return to_instant
     if get_origin(hint) is tuple:  # of a fixed length: the fields of a message, in their order
-        message = GetMessageClass(field.message_type)
+        message = GetMessageClass(_message(field))
         writes = [(part.name, _item_writer(kind, part)) for kind, part in _parts(hint, field)]
         return lambda value: message(
             **{name: item if write is None else write(item) for (name, write), item in zip(writes, value, strict=True)}
         )
     if isinstance(hint, type) and issubclass(hint, Struct):
         # Only when it is used: a struct may hold itself.
-        return lambda value: mirror(hint, field.message_type).to_message(value)
+        return lambda value: mirror(hint, _message(field)).to_message(value)
     if isinstance(hint, type) and issubclass(hint, StrEnum) and field.enum_type is not None:
         return _numbers(hint, field.enum_type).__getitem__
     return None
@@ -121,16 +121,16 @@ def _reader(hint: Any, field: FieldDescriptor) -> Callable[[Any, Mapping[str, An
     if get_origin(hint) is dict:
         if _is_map(field):
             return lambda message, around: dict(getattr(message, name))
-        first, second = (part.name for part in field.message_type.fields)
+        first, second = (part.name for part in _message(field).fields)
         return lambda message, around: {
             getattr(pair, first): getattr(pair, second) if pair.HasField(second) else None
             for pair in getattr(message, name)
         }
     if field.is_repeated:
-        item = _item_reader(get_args(hint)[0], field)
-        if item is None:
+        each = _item_reader(get_args(hint)[0], field)
+        if each is None:
             return lambda message, around: tuple(getattr(message, name))
-        return lambda message, around: tuple([item(value, around) for value in getattr(message, name)])
+        return lambda message, around: tuple([each(value, around) for value in getattr(message, name)])
     item = _item_reader(hint, field)
     if field.has_presence:
         default = None if is_optional else _default(hint)
@@ -167,12 +167,11 @@ def _item_reader(hint: Any, field: FieldDescriptor) -> Place | None:
             [getattr(value, name) if read is None else read(getattr(value, name), around) for name, read in reads]
         )
     if isinstance(hint, type) and issubclass(hint, Struct):
-        return lambda value, around: mirror(hint, field.message_type).to_struct(value, around)
+        return lambda value, around: mirror(hint, _message(field)).to_struct(value, around)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        known = hint.__members__.values() if field.enum_type is None else ()
-        members: Mapping[Any, Any] = {member.value: member for member in known} or {
-            number: member for member, number in _numbers(hint, field.enum_type).items()
-        }
+        members: dict[Any, Any] = {member.value: member for member in hint}
+        if field.enum_type is not None:
+            members = {number: member for member, number in _numbers(hint, field.enum_type).items()}
         return functools.partial(_member, members, field.name)
     if get_origin(hint) is Literal:
         return functools.partial(_member, {value: value for value in get_args(hint)}, field.name)
@@ -192,6 +191,11 @@ def _numbers(kind: type[StrEnum], descriptor: EnumDescriptor) -> dict[Any, int]:
     return {member: descriptor.values_by_name[prefix + member.name].number for member in kind}
 
 
+def _message(field: FieldDescriptor) -> Descriptor:
+    assert field.message_type is not None
+    return field.message_type
+
+
 def _is_map(field: FieldDescriptor) -> bool:
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
@@ -205,4 +209,4 @@ def _pairs(message: type[Message], values: Mapping[str, Any]) -> list[Any]:
 
 
 def _parts(hint: Any, field: FieldDescriptor) -> list[tuple[Any, FieldDescriptor]]:
-    return list(zip(get_args(hint), field.message_type.fields, strict=True))
+    return list(zip(get_args(hint), _message(field).fields, strict=True))

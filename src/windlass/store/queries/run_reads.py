@@ -67,6 +67,11 @@ class RunReads:
         rows = await self._connection.all("endings_of_runs", namespace=namespace, ids=ids)
         return {row[0]: Ending(status=RUN_STATUS[row[1]], token=row[2], result_hash=row[3]) for row in rows}
 
+    async def relatives(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, tuple[RunId | None, str | None]]:
+        """Parent and schedule of each run."""
+        rows = await self._connection.all("relatives_of_runs", namespace=namespace, ids=ids)
+        return {row[0]: (row[1], row[2]) for row in rows}
+
     async def children(self, namespace: str, *, parent: RunId) -> dict[str, RunId]:
         """The runs that a run has started, by the step that did."""
         rows = await self._connection.all("children_of_run", namespace=namespace, parent=parent)

@@ -229,3 +229,7 @@ select {run} from runs r
 -- name: set_run_failure
 -- Say why a run is held, or take that back.
 update payloads set failure = :failure where namespace = :namespace and run_id = :id;
+
+-- name: relatives_of_runs
+-- Whom the end of these runs may concern.
+select r.id, r.parent, r.schedule from {rows:runs.id:ids};

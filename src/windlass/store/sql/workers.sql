@@ -105,3 +105,12 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
 -- Who has not stopped, or counts as offline only because it was silent, in every namespace: the files of their locks lie
 -- side by side, and still have something to tell.
 select w.id from workers w where w.stopped_at is null or w.lock_kind is not null;
+
+-- name: lock_poll
+-- Which poll of a worker that is there was the last to claim something; held until this transaction ends, so that two
+-- servers which are asked by one worker answer one after the other.
+select r.poll from workers r where r.namespace = :namespace and r.id = :id and r.stopped_at is null {for_update};
+
+-- name: note_poll
+-- This poll has claimed something: older ones claim nothing any more.
+update workers set poll = :poll where namespace = :namespace and id = :id;

@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from windlass.engine.audit import Audit
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.engine.send import lock_existing, tell_of_news
@@ -22,6 +23,7 @@ _decisions = msgspec.json.Decoder(Decision)
 
 
 async def decide(parts: Parts, command: Decide) -> Decision:
+    audit = Audit.of_caller("decide")
     meant: str | None = command.step  # chosen once: asked again, the run may wait for another one by then
 
     async def approve(tx: Tx) -> tuple[Decision, Run]:
@@ -57,6 +59,7 @@ async def decide(parts: Parts, command: Decide) -> Decision:
             payload_hash=hashlib.blake2b(payload, digest_size=16).digest(),
         )
         woken = rules.wake(run, now=now) if run.status is RunStatus.WAITING else run
+        await audit.note(tx, run.namespace, subject=f"{run.id} {step.key}", after=decision.outcome)
         deed = Deed(by=command.by, note=command.note, step=step.key)
         cause = APPROVED_BY if command.is_approved else REJECTED_BY
         return decision, await save_run(tx, woken, was=run, cause=cause, deed=deed)

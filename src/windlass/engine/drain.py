@@ -11,6 +11,7 @@ import difflib
 from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
+from windlass.engine.audit import Audit
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound, WrongState
 from windlass.model.run import Deed, WorkerId
@@ -28,11 +29,12 @@ CLOSE = 3  # ids that look alike
 async def drain_worker(parts: Parts, namespace: str, id: WorkerId, *, by: str | None) -> Worker:
     """The worker as it stands now, with what it holds now. Asked again, it is left as it is."""
     check_worker_id(id)
-    deed = Deed(by=check_person(by))
+    audit, deed = Audit.of_caller("drain_worker"), Deed(by=check_person(by))
 
     async def ask(tx: Tx) -> Worker:
         if await tx.workers.drain(namespace, id=id):
             await tx.log.append([_noted(namespace, id, deed)])
+            await audit.note(tx, namespace, subject=id, before=Standing.ONLINE, after=Standing.DRAINING)
         worker = await _there(tx, namespace, id)
         return replace(worker, active=await tx.runs.count_held_by(namespace, worker=id))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
+from windlass.engine.audit import Audit
 from windlass.engine.parts import Parts
 from windlass.errors import InvalidInput
 from windlass.model.commands import SetGate
@@ -26,13 +27,19 @@ from windlass.store.rows import deed_to_bytes
 async def set_gate(parts: Parts, command: SetGate) -> Gate:
     gate, deed = _wanted(command), Deed(by=check_person(command.by), note=check_note(command.note))
 
+    audit = Audit.of_caller("set_gate")
+
     async def change(tx: Tx) -> Gate:
         await tx.gates.lock()
         if gate.kind is GateKind.NAMESPACE:
             check_open(await tx.namespaces.load(gate.namespace))
         await tx.gates.enter([NewGate(gate.namespace, gate.kind, gate.name)])
         if await tx.gates.set(gate):
-            await tx.log.append([noted(gate, deed)])
+            entry = noted(gate, deed)
+            await tx.log.append([entry])
+            await audit.note(
+                tx, gate.namespace, subject=entry.subject_id, before=entry.from_status, after=entry.to_status
+            )
         return await tx.gates.load(gate.namespace, kind=gate.kind, name=gate.name) or gate
 
     changed = await parts.run_tx("set_gate", change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windlass.engine.audit import Audit
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run, tell_of_pause
 from windlass.engine.send import lock_existing
@@ -13,11 +14,14 @@ from windlass.store.base import Tx
 
 
 async def pause_run(parts: Parts, command: PauseRun) -> RunStatus:
+    audit = Audit.of_caller("pause_run")
+
     async def pause(tx: Tx) -> Run:
         run = await lock_existing(tx, command.namespace, command.run_id)
         paused = rules.pause(run)
         if paused == run:
             return run  # asked for before, by whomever
+        await audit.note(tx, run.namespace, subject=run.id, before=run.status, after=RunStatus.PAUSED)
         return await save_run(tx, paused, was=run, cause=PAUSED_BY, deed=Deed(by=command.by, note=command.note))
 
     run = await parts.run_tx("pause_run", pause)

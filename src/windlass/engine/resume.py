@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windlass.engine.audit import Audit
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
@@ -15,6 +16,7 @@ from windlass.store.base import Tx
 
 async def resume_run(parts: Parts, command: ResumeRun) -> None:
     namespace, run_id = command.namespace, command.run_id
+    audit = Audit.of_caller("resume_run")
     tries = int(command.is_again)  # what was asked before may have been done
 
     async def resume(tx: Tx) -> Run:
@@ -29,6 +31,7 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
         is_due = await is_anything_here(tx, run, waits) or await _has_work(tx, run)
         resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
         await tx.runs.set_failure(namespace, id=run_id, failure=None)
+        await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=resumed.status)
         return await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=Deed(by=command.by))
 
     run = await parts.run_tx("resume_run", resume)

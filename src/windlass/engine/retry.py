@@ -6,6 +6,7 @@ retried once, and whoever asks again gets the same answer; what failed again is 
 
 from __future__ import annotations
 
+from windlass.engine.audit import Audit
 from windlass.engine.cancel import Ended, Tree, cancel_tree, lock_tree, tell_of_end
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
@@ -22,6 +23,7 @@ from windlass.store.rows import deed_to_bytes
 
 
 async def retry_run(parts: Parts, command: RetryRun) -> Started:
+    audit = Audit.of_caller("retry_run")
     new_id = RunId(parts.ids.run())  # outside: the transaction may be run again, and must then know its own work
 
     async def retry(tx: Tx) -> tuple[Started, Run, Ended]:
@@ -33,6 +35,8 @@ async def retry_run(parts: Parts, command: RetryRun) -> Started:
         await _check_overlap(tx, tree)
         ended = await _cancel_if_paused(tx, tree, command, new_id)
         await _create(tx, tree.root, command, new_id)
+        was = tree.root.status
+        await audit.note(tx, command.namespace, subject=command.run_id, before=was, after=f"retried as {new_id}")
         return Started(run_id=new_id, is_repeat=False), tree.root, ended
 
     started, run, ended = await parts.run_tx("retry_run", retry)

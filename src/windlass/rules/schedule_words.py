@@ -71,6 +71,11 @@ def times(timing: Timing) -> str:
         return f"{timing.cron} ({timing.tz})" if timing.every is None else f"every {describe(timing.every)}"
 
 
+def in_words(schedule: Schedule) -> str:
+    """What it starts and when, in a line."""
+    return f"{schedule.workflow} {times(schedule.timing)}"
+
+
 def catching_up(schedule: Schedule) -> str:
     """What becomes of times that pass while nobody looks."""
     if schedule.catch_up is CatchUp.NONE:

@@ -88,8 +88,8 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
 
     async def fire(tx: Tx) -> Fired:
         locked = await tx.schedules.lock_if_free(schedule.namespace, schedule.name)
-        if locked is None:
-            return Fired()  # somebody else is at it
+        if locked is None or await _is_disabled(tx, schedule.namespace):
+            return Fired()  # somebody else is at it; or it waits until its namespace is enabled
         if not _is_as_seen(locked, schedule):
             # Changed by somebody else, and the next look tells; or by a try of ours whose answer was lost.
             return next((done for left, done in tried if _is_as_seen(locked, left)), Fired())
@@ -115,6 +115,13 @@ async def _fire_one(parts: Parts, schedule: Schedule, *, now: Instant, grace: Du
     done = await parts.run_tx("fire_schedule", fire)
     _tell(parts, schedule, done, now=now)
     return done
+
+
+async def _is_disabled(tx: Tx, namespace: str) -> bool:
+    """Read behind the lock that whoever disables a namespace takes: from its commit on nothing is fired."""
+    await tx.gates.share(namespace, served=())
+    found = await tx.namespaces.load(namespace)
+    return found is not None and not found.is_enabled
 
 
 def _about(schedule: Schedule) -> dict[str, str]:

@@ -6,6 +6,7 @@ import logging
 
 from msgspec.structs import replace
 
+from windlass.engine.audit import Audit
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.noting import noted
 from windlass.engine.schedule.release import Released, release_all, tell_of_release
@@ -18,6 +19,7 @@ from windlass.notify.local import schedules_topic
 from windlass.rules import schedules as rules
 from windlass.rules.limits import check_person
 from windlass.rules.schedule_limits import check_schedule
+from windlass.rules.schedule_words import in_words
 from windlass.store.base import Tx
 
 LOGGER = logging.getLogger("windlass.coordinator")
@@ -27,15 +29,18 @@ News = tuple[int, str, str]  # a level of the log, the schedule that it is about
 
 async def put_schedule(parts: Parts, command: PutSchedule) -> None:
     check_schedule(command)
-    deed = Deed(by=check_person(command.by))
+    audit, deed = Audit.of_caller("put_schedule"), Deed(by=check_person(command.by))
 
     async def put(tx: Tx) -> Released:
         given = new_schedule(command, now=await tx.now())
         was = await _lock_or_insert(tx, given, deed=deed)
         if was is None:
+            await audit.note(tx, given.namespace, subject=given.name, after=in_words(given))
             return Released()
         if was.declared_in is not None or not (rules.is_same(was, given) or command.may_replace):
             raise _taken(was)
+        if not rules.is_same(was, given) or was.error is not None:
+            await audit.note(tx, was.namespace, subject=was.name, before=in_words(was), after=in_words(given))
         return await _change(tx, was, given, deed=deed)
 
     released = await parts.run_tx("put_schedule", put)
@@ -47,7 +52,7 @@ async def declare(parts: Parts, command: Declare) -> None:
     """One transaction: what the program says now, and what it says no more."""
     for schedule in command.schedules:
         check_schedule(schedule)
-    news: list[News] = []
+    audit, news = Audit.of_caller("declare"), list[News]()
 
     async def enter_all(tx: Tx) -> list[Released]:
         news.clear()
@@ -64,6 +69,9 @@ async def declare(parts: Parts, command: Declare) -> None:
             news.extend(_news(was, given))
             if was is not None:
                 released.append(await _change(tx, was, given))
+        if news:
+            changed = ", ".join(name for _, name, _ in news)
+            await audit.note(tx, command.namespace, subject=command.program, after=f"changed {changed}")
         return released
 
     for released in await parts.run_tx("declare", enter_all):

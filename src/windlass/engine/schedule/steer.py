@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 
+from windlass.engine.audit import Audit
 from windlass.engine.cancel import Ended, Tree, cancel_tree, tell_of_end
 from windlass.engine.parts import Parts
-from windlass.engine.schedule.noting import BACKFILLED, noted, noted_end
+from windlass.engine.schedule.noting import BACKFILLED, DELETED, noted, noted_end
 from windlass.errors import NotFound
 from windlass.model.run import CANCELLED_BY, PAUSED_BY, RESUMED_BY, Deed
 from windlass.model.schedule import Schedule
@@ -14,6 +15,7 @@ from windlass.model.schedule_commands import DeleteSchedule, PauseSchedule, Resu
 from windlass.notify.local import schedules_topic
 from windlass.rules import schedules as rules
 from windlass.rules.limits import check_note, check_person
+from windlass.rules.schedule_words import in_words
 from windlass.store.base import Tx
 
 MOST_CLOSE = 3
@@ -35,6 +37,7 @@ async def not_found(tx: Tx, namespace: str, name: str) -> NotFound:
 
 async def pause_schedule(parts: Parts, command: PauseSchedule) -> None:
     by, note = check_person(command.by), check_note(command.note)
+    audit = Audit.of_caller("pause_schedule")
 
     async def pause(tx: Tx) -> None:
         was = await lock_existing(tx, command.namespace, command.name)
@@ -42,12 +45,13 @@ async def pause_schedule(parts: Parts, command: PauseSchedule) -> None:
         if paused != was:
             await tx.schedules.save(paused, was=was)
             await tx.log.append([noted(paused, was=was, cause=PAUSED_BY, deed=Deed(by=by, note=note))])
+            await audit.note(tx, was.namespace, subject=was.name, before=was.status, after=paused.status)
 
     await parts.run_tx("pause_schedule", pause)
 
 
 async def resume_schedule(parts: Parts, command: ResumeSchedule) -> None:
-    by = check_person(command.by)
+    by, audit = check_person(command.by), Audit.of_caller("resume_schedule")
 
     async def resume(tx: Tx) -> None:
         was = await lock_existing(tx, command.namespace, command.name)
@@ -56,13 +60,14 @@ async def resume_schedule(parts: Parts, command: ResumeSchedule) -> None:
             await tx.schedules.save(resumed, was=was)
             deed = Deed(by=by, note=BACKFILLED if command.backfill else None)
             await tx.log.append([noted(resumed, was=was, cause=RESUMED_BY, deed=deed)])
+            await audit.note(tx, was.namespace, subject=was.name, before=was.status, after=resumed.status)
 
     await parts.run_tx("resume_schedule", resume)
     parts.hub.publish(schedules_topic())
 
 
 async def delete_schedule(parts: Parts, command: DeleteSchedule) -> None:
-    by = check_person(command.by)
+    by, audit = check_person(command.by), Audit.of_caller("delete_schedule")
     ended: list[Ended] = []
     is_done = False
 
@@ -78,6 +83,7 @@ async def delete_schedule(parts: Parts, command: DeleteSchedule) -> None:
             ended.append(await cancel_tree(tx, Tree(root=run), cause=CANCELLED_BY, deed=deed))
         await tx.schedules.delete(command.namespace, command.name)
         await tx.log.append([noted_end(schedule, deed=Deed(by=by))])
+        await audit.note(tx, schedule.namespace, subject=schedule.name, before=in_words(schedule), after=DELETED)
 
     await parts.run_tx("delete_schedule", delete)
     for one in ended:

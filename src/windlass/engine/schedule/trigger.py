@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windlass.engine.audit import Audit
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import Released, look_at_queue, tell_of_release
 from windlass.engine.schedule.steer import lock_existing
@@ -23,7 +24,7 @@ TRIGGERED = "trigger"  # cause in the log
 
 
 async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
-    deed = Deed(by=check_person(command.by))
+    audit, deed = Audit.of_caller("trigger_schedule"), Deed(by=check_person(command.by))
     run_id = command.run_id or RunId(parts.ids.run())  # outside: a second try must know what the first has written
 
     async def trigger(tx: Tx) -> tuple[Schedule, Released]:
@@ -61,6 +62,7 @@ async def trigger_schedule(parts: Parts, command: TriggerSchedule) -> Started:
                 )
             ]
         )
+        await audit.note(tx, schedule.namespace, subject=schedule.name, after=f"started {run_id}")
         return schedule, released
 
     schedule, released = await parts.run_tx("trigger_schedule", trigger)

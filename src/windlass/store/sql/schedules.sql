@@ -37,13 +37,19 @@ select {schedule} from schedules r where r.namespace = :namespace and r.name = :
 select {schedule} from schedules r where r.namespace = :namespace order by r.name;
 
 -- name: due_schedules
--- Schedules of every namespace that have a slot to decide on, the most urgent first. The time is a scalar subselect:
--- a clock that is read anew for each row is no bound of an index.
-select {schedule} from schedules r where r.available_at <= (select {now}) order by r.available_at limit :limit;
+-- Schedules of every enabled namespace that have a slot to decide on, the most urgent first. The time is a scalar
+-- subselect: a clock that is read anew for each row is no bound of an index.
+select {schedule} from schedules r
+ where r.available_at <= (select {now})
+   and coalesce((select n.is_enabled from namespaces n where n.name = r.namespace), 1) = 1
+ order by r.available_at
+ limit :limit;
 
 -- name: next_schedule
--- When the next one is due after an instant.
-select min(r.available_at) from schedules r where r.available_at > :after;
+-- When the next one of an enabled namespace is due after an instant.
+select min(r.available_at) from schedules r
+ where r.available_at > :after
+   and coalesce((select n.is_enabled from namespaces n where n.name = r.namespace), 1) = 1;
 
 -- name: schedules_of_program
 -- What a program has declared and not taken back.

@@ -15,11 +15,10 @@ import asyncio
 import contextvars
 import logging
 import os
-import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
@@ -305,7 +304,7 @@ class App(Declarations, Asks):
 
     async def _serve(self, queues: Iterable[str], slots: int) -> None:
         try:
-            with _stop_on_signal() as stopped:
+            with process.stop_on_signal("Stopping: running bodies may end.") as stopped:
                 async with self.worker(queues=queues, slots=slots):
                     await _first(stopped, self._workers[-1].drain.is_over)
         finally:
@@ -372,28 +371,3 @@ async def _first(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
-
-
-@contextmanager
-def _stop_on_signal() -> Iterator[asyncio.Event]:
-    """An event that SIGINT or SIGTERM sets. A second one exits at once: 130 for Ctrl-C."""
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-
-    def stop(number: int) -> None:
-        if stopped.is_set():
-            os._exit(128 + number)
-        log.warning("Stopping: running bodies may end. Once more (Ctrl-C) to exit at once.")
-        stopped.set()
-
-    # Not loop.add_signal_handler: the second signal must be heard also while user code holds the loop.
-    def hear(number: int, _: object) -> None:
-        if stopped.is_set():
-            os._exit(128 + number)
-        loop.call_soon_threadsafe(stop, number)
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,0 +1,183 @@
+"""HTTP on a port: uvicorn on our loop, without its signal handlers, and with limits on how slowly a caller may send.
+
+connection ── header within 10 s, 16 KiB ── body within 30 s ── answer ── the next header within 30 s
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from windlass.model.time import SECOND, Duration
+from windlass.runtime import Clock, Timer
+from windlass.server.listening import BACKLOG, bind
+
+HEADER_BYTES = 16 * 1024
+FRAME_BYTES = 1024 * 1024
+FRAMES_WAITING = 16
+HEADER_WITHIN = 10 * SECOND
+BODY_WITHIN = 30 * SECOND
+IDLE_SECONDS = 30
+MOST_CONNECTIONS = 2_000
+
+
+class WebListener:
+    """An ASGI app on a port: a `Listener`."""
+
+    def __init__(self, app: Any, *, host: str, port: int, tls: ssl.SSLContext | None, clock: Clock) -> None:
+        self._host, self._port = host, port
+        self._server = _Server(_config(app, tls, clock))
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    async def start(self) -> None:
+        listening = bind(self._host, self._port, setting="server.http_port")
+        self._port = listening.getsockname()[1]
+        # Else each of its refusals of something that is not HTTP would be a line in our log.
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)
+        self._server.config.load()
+        self._serving = asyncio.ensure_future(self._server.serve(sockets=[listening]))
+        self._serving.add_done_callback(lambda _: self._server.is_up.set())
+        await self._server.is_up.wait()
+        if self._serving.done():
+            await self._serving  # raises why it did not start
+
+    async def drain(self, grace_for: Duration) -> None:
+        if self._serving is None:
+            return
+        self._server.config.timeout_graceful_shutdown = max(0, -(-grace_for // SECOND))  # whole seconds, rounded up
+        self._server.should_exit = True
+        await asyncio.wait((self._serving,))
+
+    async def stop(self) -> None:
+        if self._serving is None:
+            return
+        self._server.should_exit = self._server.force_exit = True
+        await self._serving
+        for connection in tuple(self._server.server_state.connections):
+            connection.transport.abort()
+        self._serving = None
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = asyncio.Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # signals are heard by whoever runs the process
+
+
+def _config(app: Any, tls: ssl.SSLContext | None, clock: Clock) -> uvicorn.Config:
+    class Protocol(GuardedProtocol):
+        guard_clock = clock
+
+    return uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="websockets-sansio",
+        ws_max_size=FRAME_BYTES,
+        ws_max_queue=FRAMES_WAITING,
+        ws_per_message_deflate=False,
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        backlog=BACKLOG,
+        timeout_keep_alive=IDLE_SECONDS,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        ssl_context_factory=None if tls is None else lambda config, default: tls,
+        reset_contextvars=True,
+    )
+
+
+class GuardedProtocol(H11Protocol):
+    """uvicorn's own waits for a header and a body as long as it takes: those who send them slowly could hold it up."""
+
+    guard_clock: Clock
+    _timer: Timer | None = None
+    _awaited: object = None  # for what the timer runs
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_timer()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is told so in the form of every other error."""
+        text = "This is not HTTP as it should be, or its header is too long."
+        error = {"code": "invalid_input", "reason": "invalid_http", "message": text, "path": "", "request_id": ""}
+        body = json.dumps({"error": error}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"connection", b"close"),
+        ]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+            for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _watch(self) -> None:
+        """Arm the timer for what is awaited now; more of the same does not prolong it."""
+        awaited = self._what_is_awaited()
+        if awaited == self._awaited and self._timer is not None:
+            return
+        self._stop_timer()
+        self._awaited = awaited
+        if awaited is not None:
+            self._timer = self.guard_clock.call_later(awaited[1], self._too_late)
+
+    def _what_is_awaited(self) -> tuple[object, int] | None:
+        """What the caller has begun to send, and how long it may take."""
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:  # a WebSocket has its own limits
+            return None
+        if self.conn.their_state is h11.SEND_BODY:
+            return (self.cycle, BODY_WITHIN)
+        if self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None:
+            return ("header", HEADER_WITHIN)
+        return None
+
+    def _too_late(self) -> None:
+        self._timer = None
+        if self._what_is_awaited() == self._awaited:
+            self.transport.abort()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

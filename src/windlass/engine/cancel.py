@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.engine.audit import Audit
-from windlass.engine.audit import Audit
 from windlass.engine.family import wake_parents
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
@@ -48,7 +47,6 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 async def cancel_run(parts: Parts, command: CancelRun, *, guard: Guard | None = None) -> Cancelled:
     audit = Audit.of_caller("cancel_run")
-    audit = Audit.of_caller("cancel_run")
     first: tuple[Cancelled, Ended] | None = None  # what a try decided whose answer may be lost
 
     async def cancel(tx: Tx) -> tuple[Cancelled, Ended]:
@@ -64,7 +62,6 @@ async def cancel_run(parts: Parts, command: CancelRun, *, guard: Guard | None = 
             return Cancelled(status=status, is_done=is_ours), Ended()
         ended = await cancel_tree(tx, tree, cause=CANCELLED_BY, deed=Deed(by=command.by, note=command.note))
         ended = replace(ended, released=await release_next(tx, tree.schedules, now=await tx.now()))
-        await audit.note(tx, command.namespace, subject=command.run_id, before=status, after=RunStatus.CANCELLED)
         await audit.note(tx, command.namespace, subject=command.run_id, before=status, after=RunStatus.CANCELLED)
         children = tuple(child.id for child in tree.children)
         first = Cancelled(status=RunStatus.CANCELLED, is_done=True, children=children), ended

@@ -90,6 +90,9 @@ class Ids:
     def key(self) -> str:
         return "key_" + self._next()
 
+    def request(self) -> str:
+        return "req_" + self._next()
+
     def _next(self) -> str:
         value = ((self._clock.now() // 1_000) << 80) | self._rng.getrandbits(80)
         if value <= self._last:

@@ -22,6 +22,7 @@ from windlass.runtime import Clock, Timer
 from windlass.server.listening import BACKLOG, bind
 
 HEADER_BYTES = 16 * 1024
+PIECE_BYTES = 512
 FRAME_BYTES = 1024 * 1024
 FRAMES_WAITING = 16
 HEADER_WITHIN = 10 * SECOND
@@ -124,7 +125,14 @@ class GuardedProtocol(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        # In pieces, as long as it is a header: the limit is looked at only where one has not ended yet.
+        while data and self._is_ours() and self.conn.their_state is h11.IDLE:
+            super().data_received(data[:PIECE_BYTES])
+            data = data[PIECE_BYTES:]
+        if data and self._is_ours():
+            super().data_received(data)
+        elif data and not self.transport.is_closing():
+            self.transport.get_protocol().data_received(data)  # type: ignore[attr-defined]
         self._watch()
 
     def on_response_complete(self) -> None:
@@ -162,9 +170,13 @@ class GuardedProtocol(H11Protocol):
         if awaited is not None:
             self._timer = self.guard_clock.call_later(awaited[1], self._too_late)
 
+    def _is_ours(self) -> bool:
+        """Neither closed nor a WebSocket by now, which has its own limits."""
+        return not self.transport.is_closing() and self.transport.get_protocol() is self
+
     def _what_is_awaited(self) -> tuple[object, int] | None:
         """What the caller has begun to send, and how long it may take."""
-        if self.transport.is_closing() or self.transport.get_protocol() is not self:  # a WebSocket has its own limits
+        if not self._is_ours():
             return None
         if self.conn.their_state is h11.SEND_BODY:
             return (self.cycle, BODY_WITHIN)

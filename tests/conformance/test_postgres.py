@@ -13,6 +13,8 @@ from windlass.store.base import Store
 from windlass.store.postgres.store import PostgresStore
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
+    AccessConformance,
+    AuditConformance,
     BatchConformance,
     ClaimConformance,
     ControlConformance,
@@ -28,6 +30,7 @@ from windlass.testing.conformance import (
     LogConformance,
     MendingConformance,
     MessageConformance,
+    NamespaceConformance,
     OverlapConformance,
     PauseConformance,
     QueueConformance,
@@ -188,3 +191,13 @@ class TestDeclarations(DeclarationConformance):
 
 
 class TestFeed(FeedConformance): ...
+
+
+class TestAccess(AccessConformance): ...
+
+
+class TestNamespaces(NamespaceConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestAudit(AuditConformance): ...

@@ -11,6 +11,8 @@ from windlass.store.base import Store
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
+    AccessConformance,
+    AuditConformance,
     BatchConformance,
     ClaimConformance,
     ControlConformance,
@@ -26,6 +28,7 @@ from windlass.testing.conformance import (
     LogConformance,
     MendingConformance,
     MessageConformance,
+    NamespaceConformance,
     OverlapConformance,
     PauseConformance,
     QueueConformance,
@@ -136,3 +139,12 @@ class TestDeclarations(DeclarationConformance): ...
 
 
 class TestFeed(FeedConformance): ...
+
+
+class TestAccess(AccessConformance): ...
+
+
+class TestNamespaces(NamespaceConformance): ...
+
+
+class TestAudit(AuditConformance): ...

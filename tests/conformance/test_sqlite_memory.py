@@ -11,6 +11,8 @@ from windlass.store.base import Store
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
+    AccessConformance,
+    AuditConformance,
     BatchConformance,
     ClaimConformance,
     ControlConformance,
@@ -25,6 +27,7 @@ from windlass.testing.conformance import (
     LogConformance,
     MendingConformance,
     MessageConformance,
+    NamespaceConformance,
     OverlapConformance,
     PauseConformance,
     QueueConformance,
@@ -143,3 +146,12 @@ class TestDeclarations(DeclarationConformance): ...
 
 
 class TestFeed(FeedConformance): ...
+
+
+class TestAccess(AccessConformance): ...
+
+
+class TestNamespaces(NamespaceConformance): ...
+
+
+class TestAudit(AuditConformance): ...

@@ -21,6 +21,7 @@ from windlass.store.queries.audit import NewAuditEntry
 T = TypeVar("T")
 
 MOST_ON_A_PAGE = 500
+HIGHEST_NUMBER = 2**63 - 1
 REFUSED = "refused"
 
 
@@ -74,6 +75,8 @@ class EngineAccess:
 
     async def list_audit(self, query: ListAudit) -> AuditPage:
         check_limit(query.limit, what="limit", low=1, high=MOST_ON_A_PAGE)
+        if query.before is not None:
+            check_limit(query.before, what="before", low=0, high=HIGHEST_NUMBER)
         where = query.namespace
         if where != EVERY_NAMESPACE:
             where = check_namespace(where)

@@ -56,7 +56,7 @@ class EngineNamespaces:
 
         async def look(tx: Tx) -> Namespace:
             found = await tx.namespaces.load(name)
-            if found is None and not (await tx.namespaces.use(name, limit=1)).is_any:
+            if found is None and not await _is_used(tx, name):
                 raise _not_found(name)
             return found or Namespace(name=name)
 
@@ -118,12 +118,16 @@ class EngineNamespaces:
 async def locked(tx: Tx, name: str) -> LockedNamespace:
     """The row under its lock; one that is in use and has none gets it now. Raises NotFound."""
     found = await tx.namespaces.lock(name)
-    if found is None and (await tx.namespaces.use(name, limit=1)).is_any:
+    if found is None and await _is_used(tx, name):
         await tx.namespaces.enter(name)
         found = await tx.namespaces.lock(name)
     if found is None:
         raise _not_found(name)
     return found
+
+
+async def _is_used(tx: Tx, name: str) -> bool:
+    return name == rules.DEFAULT or (await tx.namespaces.use(name, limit=1)).is_any
 
 
 async def _turn_gate(tx: Tx, was: LockedNamespace, *, is_enabled: bool, audit: Audit) -> bool:

@@ -47,10 +47,15 @@ TOPICS = (
     "turns",
     "mending",
     "declarations",
+    "access",
+    "namespaces",
+    "audit",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
 
+from windlass.testing.conformance.access import AccessConformance  # noqa: E402
+from windlass.testing.conformance.audit import AuditConformance  # noqa: E402
 from windlass.testing.conformance.batches import BatchConformance  # noqa: E402
 from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
 from windlass.testing.conformance.control import ControlConformance  # noqa: E402
@@ -66,6 +71,7 @@ from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: 
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
 from windlass.testing.conformance.mending import MendingConformance  # noqa: E402
 from windlass.testing.conformance.messages import MessageConformance  # noqa: E402
+from windlass.testing.conformance.namespaces import NamespaceConformance  # noqa: E402
 from windlass.testing.conformance.overlaps import OverlapConformance  # noqa: E402
 from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
 from windlass.testing.conformance.queues import QueueConformance  # noqa: E402
@@ -107,6 +113,9 @@ SUITES = (
     TurnConformance,
     MendingConformance,
     DeclarationConformance,
+    AccessConformance,
+    NamespaceConformance,
+    AuditConformance,
 )
 
 __all__ = [
@@ -138,4 +147,7 @@ __all__ = [
     "TurnConformance",
     "MendingConformance",
     "DeclarationConformance",
+    "AccessConformance",
+    "NamespaceConformance",
+    "AuditConformance",
 ]

@@ -30,6 +30,8 @@ from windlass.errors import WindlassError
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Where each command is: in that module, under its own name.
 PLACES = {
+    "dev": "dev",
+    "server": "server",
     "worker": "worker",
     "start": "start",
     "runs": "runs",

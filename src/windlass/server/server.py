@@ -37,6 +37,15 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     is_network_trusted: bool = False
 
 
+def check_options(options: ServerOptions) -> Certificate | None:
+    """See that a server may listen like this, before anything is opened. Raises InvalidInput."""
+    certificate = load_certificate(options.tls_certificate, options.tls_key)
+    check_bind(options.host, has_tls=certificate is not None, is_trusted=options.is_network_trusted)
+    refuse_taken(options.host, options.grpc_port, setting="server.grpc_port")
+    refuse_taken(options.host, options.http_port, setting="server.http_port")
+    return certificate
+
+
 class Served(Service, Protocol):
     """An open database."""
 
@@ -66,8 +75,7 @@ class Server:
         read_metrics: Callable[[], bytes] | None = None,
     ) -> None:
         self.service, self.options, self.clock, self.read_metrics = service, options, clock, read_metrics
-        self.certificate: Certificate | None = load_certificate(options.tls_certificate, options.tls_key)
-        check_bind(options.host, has_tls=self.is_tls, is_trusted=options.is_network_trusted)
+        self.certificate = check_options(options)
         self.gate = Gate(service.access, service.namespaces, clock=clock)
         self.health = Health(lambda: service.namespaces.list_namespaces(limit=1), clock=clock)
         self._doors = doors or Doors(grpc=_grpc, http=_http)
@@ -107,8 +115,6 @@ class Server:
         await self._stop()
 
     async def _start(self) -> None:
-        refuse_taken(self.options.host, self.options.grpc_port, setting="server.grpc_port")
-        refuse_taken(self.options.host, self.options.http_port, setting="server.http_port")
         self._grpc, self._http = self._doors.grpc(self), self._doors.http(self)
         await self._grpc.start()
         await self._http.start()
@@ -134,7 +140,6 @@ def _grpc(server: Server) -> Listener:
     listener: Listener = make_server(
         server.service,
         server.gate,
-        serving=server.health,
         clock=server.clock,
         host=server.options.host,
         port=server.options.grpc_port,

@@ -28,6 +28,7 @@ TABLES = {
     "schedules",
     "workflows",
     "cursors",
+    "removed_log",
     "namespaces",
     "api_keys",
     "audit",

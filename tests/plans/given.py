@@ -281,8 +281,11 @@ def forgetting(tx: Tx) -> Awaitable[None]:
     return tx.prune.remove_remarks([Remark(namespace=NAMESPACE, seq=0, subject_kind="run", subject_id=FINISHED[0])])
 
 
+HORIZON = Place(FAR, 0)
+
+
 def feed_page(after: Place) -> Call:
-    return lambda tx: FeedQueries(tx.connection).page(NAMESPACE, after=after, limit=10)
+    return lambda tx: FeedQueries(tx.connection).page(NAMESPACE, after=after, before=HORIZON, limit=10)
 
 
 def expired_key() -> ExpiredKey:
@@ -440,15 +443,15 @@ HOT = {
     "note_removed_runs": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
     "note_removing": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
     "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
-    "feed_page: from the beginning": hot(feed_page(BEGINNING), LOG_FEED, REMOVED),
-    "feed_page: further on": hot(feed_page(Place(0, 1_000)), LOG_FEED, REMOVED),
-    "feed_page: at the end": hot(feed_page(Place(FAR, 0)), LOG_FEED, REMOVED),
+    "feed_edge": hot(lambda tx: FeedQueries(tx.connection).edge(NAMESPACE), REMOVED),
+    "feed_page: from the beginning": hot(feed_page(BEGINNING), LOG_FEED),
+    "feed_page: further on": hot(feed_page(Place(0, 1_000)), LOG_FEED),
+    "feed_page: at the end": hot(feed_page(HORIZON), LOG_FEED),
     "feed_of_subject": hot(
         lambda tx: FeedQueries(tx.connection).of_subject(
-            NAMESPACE, kind="run", id=FINISHED[0], after=BEGINNING, limit=10
+            NAMESPACE, subject=("run", FINISHED[0]), after=BEGINNING, before=HORIZON, limit=10
         ),
         LOG,
-        REMOVED,
     ),
     "newest_of_feed": hot(lambda tx: FeedQueries(tx.connection).newest(NAMESPACE), LOG_FEED),
     "expired_keys": hot(lambda tx: tx.prune.expired_keys(from_at=Instant(0), limit=10), KEY_EXPIRES, RUN),

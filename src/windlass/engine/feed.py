@@ -16,12 +16,11 @@ from windlass.engine.again import until_answered
 from windlass.engine.news import News
 from windlass.engine.parts import Parts
 from windlass.model.feed import BEGINNING, FROM_NOW, FeedEntry, FeedPage, Place, ReadFeed
-from windlass.model.run import LogEntry
 from windlass.model.time import Duration
 from windlass.rules import feed as rules
 from windlass.rules.feed import Cursor
 from windlass.store.base import Tx
-from windlass.store.queries.feed import FeedQueries, FoundEntries
+from windlass.store.queries.feed import Edge, FeedQueries, FoundEntry
 
 SCAN = 1_000  # entries in one look of which a reader wants some
 
@@ -36,15 +35,18 @@ class EngineFeed:
     async def read_feed(self, command: ReadFeed) -> FeedPage:
         given = rules.check_read(command)
         after = BEGINNING if given is None else given.place
-        # One statement, and so one look: what is removed behind it is found out by the next.
-        found = await until_answered(
-            self._parts.clock,
-            lambda: self._parts.store.read("read_feed", lambda tx: _look(tx, command, after), single=True),
-        )
-        if given is not None:
-            rules.check_place(given, horizon=found.horizon, removed=found.removed)
-        since = max(found.horizon, found.removed) if given is None else given.since
-        return _page(command, found, since=since)
+
+        async def look(tx: Tx) -> tuple[Edge, list[FoundEntry]]:
+            edge = await FeedQueries(tx.connection).edge(command.namespace)
+            if given is not None:
+                rules.check_place(given, horizon=edge.horizon, removed=edge.removed)
+            is_new = command.cursor == FROM_NOW
+            return edge, [] if is_new else await _look(tx, command, after=after, before=edge.horizon)
+
+        # In one snapshot: what is removed behind it is found out by the next look.
+        edge, found = await until_answered(self._parts.clock, lambda: self._parts.store.read("read_feed", look))
+        since = max(edge.horizon, edge.removed) if given is None else given.since
+        return _page(command, found, horizon=edge.horizon, since=since)
 
     async def wait_for_news(self, namespace: str, wait_for: Duration, cursor: str | None = None) -> None:
         after = None if cursor is None else rules.read_cursor(cursor, namespace=namespace).place
@@ -63,42 +65,32 @@ class EngineFeed:
             await news.close()
 
 
-async def _look(tx: Tx, command: ReadFeed, after: Place) -> FoundEntries:
-    feed, limit = FeedQueries(tx.connection), command.limit + 1
-    if command.cursor == FROM_NOW:
-        limit = 0
-    if command.subject_kind is None:
-        return await feed.page(command.namespace, after=after, limit=limit)
-    if command.subject_id is None:
-        return await feed.page(command.namespace, after=after, limit=max(limit, SCAN))
-    return await feed.of_subject(
-        command.namespace, kind=command.subject_kind, id=command.subject_id, after=after, limit=limit
-    )
+async def _look(tx: Tx, command: ReadFeed, *, after: Place, before: Place) -> list[FoundEntry]:
+    feed, limit = FeedQueries(tx.connection), _scanned(command)
+    if command.subject_kind is None or command.subject_id is None:
+        return await feed.page(command.namespace, after=after, before=before, limit=limit)
+    subject = command.subject_kind, command.subject_id
+    return await feed.of_subject(command.namespace, subject=subject, after=after, before=before, limit=limit)
 
 
-def _page(command: ReadFeed, found: FoundEntries, *, since: Place) -> FeedPage:
+def _scanned(command: ReadFeed) -> int:
+    """How many entries are looked at for one page: one more than it holds, or many of which few may be wanted."""
+    is_sparse = command.subject_kind is not None and command.subject_id is None
+    return max(SCAN, command.limit + 1) if is_sparse else command.limit + 1
+
+
+def _page(command: ReadFeed, found: Sequence[FoundEntry], *, horizon: Place, since: Place) -> FeedPage:
     def written(place: Place) -> str:
         return rules.write_cursor(Cursor(place, since), namespace=command.namespace)
 
-    wanted = [(place, entry) for place, entry in found.entries if _is_wanted(entry, command)]
+    wanted = [item for item in found if item.is_own and command.subject_kind in (None, item.entry.subject_kind)]
     told = wanted[: command.limit]
-    entries = tuple(FeedEntry(cursor=written(place), entry=entry) for place, entry in told)
-    end = _end(command, found, told)
+    if len(wanted) > len(told):
+        end = told[-1].place
+    else:
+        end = found[-1].place if len(found) == _scanned(command) else horizon
     return FeedPage(
-        entries=entries,
-        cursor=written(found.horizon if end is None else end),
-        has_more=end is not None,
+        entries=tuple(FeedEntry(cursor=written(item.place), entry=item.entry) for item in told),
+        cursor=written(end),
+        has_more=end != horizon,
     )
-
-
-def _is_wanted(entry: LogEntry, command: ReadFeed) -> bool:
-    return entry.namespace == command.namespace and command.subject_kind in (None, entry.subject_kind)
-
-
-def _end(command: ReadFeed, found: FoundEntries, told: Sequence[tuple[Place, LogEntry]]) -> Place | None:
-    """Where the next page begins; none: all was read that there is."""
-    last = found.entries[-1][0] if found.entries else None
-    if len(told) == command.limit and last != told[-1][0]:
-        return told[-1][0]
-    is_full = len(found.entries) > (command.limit if command.subject_kind is None or command.subject_id else SCAN - 1)
-    return last if is_full else None

@@ -15,23 +15,39 @@ if TYPE_CHECKING:
     from windlass.store.base import Connection, Row
 
 
-class FoundEntries(Struct, frozen=True, kw_only=True):
-    """What one look at the feed has found. Rows of other namespaces may be among it, and count."""
+class Edge(Struct, frozen=True, kw_only=True):
+    """Ask for it in the same snapshot as for what is in the feed."""
 
     horizon: Place  # so far the feed goes: whatever is not in it yet comes behind
     removed: Place  # the last place from which something was removed
-    entries: Sequence[tuple[Place, LogEntry]]
+
+
+class FoundEntry(Struct, frozen=True, kw_only=True):
+    place: Place
+    is_own: bool  # of the namespace that was asked for
+    entry: LogEntry
 
 
 class FeedQueries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def page(self, namespace: str, *, after: Place, limit: int) -> FoundEntries:
-        rows = await self._connection.all("feed_page", namespace=namespace, xid=after.xid, seq=after.seq, limit=limit)
-        return _found(rows)
+    async def edge(self, namespace: str) -> Edge:
+        (row,) = await self._connection.all("feed_edge", namespace=namespace)
+        removed = BEGINNING if row[2] is None else Place(row[2], row[3])
+        return Edge(horizon=Place(row[0], row[1]), removed=removed)
 
-    async def of_subject(self, namespace: str, *, kind: str, id: str, after: Place, limit: int) -> FoundEntries:
+    async def page(self, namespace: str, *, after: Place, before: Place, limit: int) -> list[FoundEntry]:
+        """What comes next. Rows of other namespaces may stand between, and count."""
+        rows = await self._connection.all(
+            "feed_page", namespace=namespace, xid=after.xid, seq=after.seq, horizon=before.xid, limit=limit
+        )
+        return _entries(rows)
+
+    async def of_subject(
+        self, namespace: str, *, subject: tuple[str, str], after: Place, before: Place, limit: int
+    ) -> list[FoundEntry]:
+        kind, id = subject
         rows = await self._connection.all(
             "feed_of_subject",
             namespace=namespace,
@@ -39,20 +55,18 @@ class FeedQueries:
             subject_id=id,
             xid=after.xid,
             seq=after.seq,
+            horizon=before.xid,
             limit=limit,
         )
-        return _found(rows)
+        return _entries(rows)
 
     async def newest(self, namespace: str) -> Place:
-        """The last place of the feed, or one behind it where others have written since."""
+        """The last place of the feed, or one behind it where other namespaces have written since."""
         row = await self._connection.first("newest_of_feed", namespace=namespace)
         return BEGINNING if row is None else Place(row[0], row[1])
 
 
-def _found(rows: Sequence[Row]) -> FoundEntries:
-    first = rows[0]  # there is always one: without an entry it says how far the feed goes
-    return FoundEntries(
-        horizon=Place(first[0], first[1]),
-        removed=BEGINNING if first[2] is None else Place(first[2], first[3]),
-        entries=[(Place(row[4], row[5]), log_entry_from_row(row[5:])) for row in rows if row[5] is not None],
-    )
+def _entries(rows: Sequence[Row]) -> list[FoundEntry]:
+    return [
+        FoundEntry(place=Place(row[0], row[2]), is_own=bool(row[1]), entry=log_entry_from_row(row[2:])) for row in rows
+    ]

@@ -62,7 +62,7 @@ delete from inbox where namespace = :namespace and run_id = :id;
 insert into removed_log (namespace, xid, seq)
 select :namespace, 0, max(g.seq)
   from json_each(:ids) as i
-  join log g on g.namespace = :namespace and g.subject_kind = 'run' and g.subject_id = i.value
+ cross join log g on g.namespace = :namespace and g.subject_kind = 'run' and g.subject_id = i.value
  group by g.namespace
 on conflict (namespace) do update set seq = max(removed_log.seq, excluded.seq);
 

@@ -70,7 +70,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 def shown_default(field: str, path: str) -> str:
     default = {"url": DEFAULT_URL}.get(field, getattr(Settings(), field))
-    if default is None:
+    if default is None or default == ():
         return "none"
     if isinstance(default, bool):
         return str(default).lower()

@@ -11,9 +11,11 @@ import asyncpg
 import pytest
 
 from windlass.engine.engine import Engine
+from windlass.model.checkup import FeedState
 from windlass.model.feed import FROM_NOW
 from windlass.store.migrate import SCHEMA
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.queries.checks import CheckQueries
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.feed import LONG, causes, entry, follow, read
 from windlass.testing.conformance.given import NAMESPACE, engine_on
@@ -149,3 +151,26 @@ async def test_readers_at_any_pace_see_one_order_while_many_write(engine: Engine
     assert one == few == many
     assert sorted(one) == sorted(written)
     assert one == causes(await follow(engine, begin, count=len(written), limit=500))
+
+
+async def test_doctor_names_who_holds_the_feed_back(
+    engine: Engine, store: PostgresStore, clock: FakeClock, sessions: list[Session]
+) -> None:
+    async def look() -> FeedState:
+        return await store.read("check_feed", lambda tx: CheckQueries(tx.connection).feed())
+
+    (pid,) = await sessions[0].fetchrow("select pg_backend_pid()")
+    await sessions[0].execute("set application_name = 'forgotten'; begin; select pg_current_xact_id()")
+    await append(store, entry("a"))
+
+    held = await look()
+    assert held.held_since == clock.now()
+    assert [(item.pid, item.application, item.state) for item in held.holders] == [
+        (pid, "forgotten", "idle in transaction")
+    ]
+    await sessions[0].execute("rollback")
+    await follow(engine, count=1)
+    assert await look() == FeedState(held_since=None, ahead=0)
+
+    await sessions[0].execute("update log set xid = xid + 1000000")
+    assert (await look()).ahead == 1

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from windlass.engine.coordinator.coordinator import CoordinatorSettings
 from windlass.errors import WindlassError
-from windlass.model.checkup import Check, Checkup, Kept
+from windlass.model.checkup import Check, Checkup, FeedState, Kept
 from windlass.model.schedule import Schedule
 from windlass.model.time import Instant
 from windlass.model.worker import Worker
@@ -70,6 +70,7 @@ class EngineAdmin:
             ("schedules", self._schedules),
             ("time-outs", self._timeouts),
             ("retention", self._retention),
+            ("feed", self._feed),
             ("clock", self._clocks),
         ):
             found += await _judged(name, judge) if self._is_current else (rules.skipped(name, BEHIND),)
@@ -119,6 +120,13 @@ class EngineAdmin:
 
         kept, now = await self._store.read("check_retention", look)
         return (rules.retention(kept, now=now),)
+
+    async def _feed(self) -> tuple[Check, ...]:
+        async def look(tx: Tx) -> tuple[FeedState, Instant]:
+            return await CheckQueries(tx.connection).feed(), await tx.now()
+
+        state, now = await self._store.read("check_feed", look)
+        return (rules.feed(state, now=now),)
 
     async def _clocks(self) -> tuple[Check, ...]:
         async def look(tx: Tx) -> Instant:

@@ -43,6 +43,25 @@ class Kept(Struct, frozen=True, kw_only=True):
     cursors: tuple[Cursor, ...] = ()  # the slowest of each namespace in which something waits for it
 
 
+class Holder(Struct, frozen=True, kw_only=True):
+    """An open transaction that has written something: what others write after it is told of once it is over."""
+
+    pid: int  # 0: nobody's, prepared and left
+    application: str
+    person: str
+    database: str
+    state: str
+    open_for: Duration
+
+
+class FeedState(Struct, frozen=True, kw_only=True):
+    """Whether those who follow the log hear of everything."""
+
+    held_since: Instant | None  # something happened then that is not told of yet
+    ahead: int  # entries from the future of this server
+    holders: tuple[Holder, ...] = ()  # the oldest first
+
+
 class Checkup(Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
 

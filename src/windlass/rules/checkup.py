@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from windlass.model.checkup import Check, Cursor, Grade, Kept
+from windlass.model.checkup import Check, Cursor, FeedState, Grade, Holder, Kept
 from windlass.model.duration import between, describe, from_instant, moment
 from windlass.model.schedule import Schedule, ScheduleStatus
 from windlass.model.time import HOUR, MINUTE, SECOND, Duration, Instant
@@ -231,6 +231,26 @@ def _limits(kept: Kept) -> str:
 
 def _waited_for(cursor: Cursor, *, now: Instant) -> str:
     return f"cursor {_name(cursor)} has stood at entry {cursor.seq:,} for {between(cursor.moved_at, now)}"
+
+
+def feed(state: FeedState, *, now: Instant) -> Check:
+    """Whether those who follow the log are told in time: one old transaction holds up all that is written behind it."""
+    if state.ahead:
+        many = "1 entry is" if state.ahead == 1 else f"{state.ahead:,} entries are"
+        text = f"{many} from another server, and not told of: see docs/how-to/postgresql.md, after a restore"
+        return _warning("feed", text)
+    held_for = 0 if state.held_since is None else now - state.held_since
+    if held_for <= LATE_FOR:
+        return _good("feed", "whoever follows the log is told at once")
+    text = f"nothing is told of the last {describe(_seconds(held_for))}: an older transaction is open; end it"
+    old = [holder for holder in state.holders if holder.open_for > LATE_FOR]
+    return _warning("feed", text, details=_first([_holder(holder) for holder in old], SHOWN_WORKERS))
+
+
+def _holder(holder: Holder) -> str:
+    who = f"pid {holder.pid} ({holder.application or 'no name'}" if holder.pid else f"nobody ({holder.application}"
+    where = f"{holder.person} in {holder.database}"
+    return f"{who}, {where}): {holder.state}, for {describe(_seconds(holder.open_for))}"
 
 
 def clocks(*, store: Instant, here: Instant) -> Check:

@@ -27,7 +27,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 KNOWN = newest("sqlite")
-OF_TABLES = ["tables", "consistency", "workers", "schedules", "time-outs", "retention", "clock"]
+OF_TABLES = ["tables", "consistency", "workers", "schedules", "time-outs", "retention", "feed", "clock"]
 NAMES = ["settings", "schema", "version", "durability", "files", *OF_TABLES]
 
 
@@ -79,6 +79,7 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
         " ✓ schedules    there are none\n"
         " ✓ time-outs    no run is past its own\n"
         " ✓ retention    1 ended run is kept for ever\n"
+        " ✓ feed         whoever follows the log is told at once\n"
         " ✓ clock        the database and this machine agree\n"
         "The database is in order.\n"
     )

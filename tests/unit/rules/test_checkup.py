@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.rules.test_explain import a_worker
-from windlass.model.checkup import Check, Checkup, Cursor, Grade, Kept
+from windlass.model.checkup import Check, Checkup, Cursor, FeedState, Grade, Holder, Kept
 from windlass.model.run import WorkerId
 from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
@@ -334,3 +334,43 @@ def test_the_cursor_that_is_waited_for_is_named() -> None:
     check = checkup.retention(kept(ended=2, late=1, unread=1, limit=DAY, cursors=(audit,)), now=NOW)
 
     assert check.details == ("cursor 'audit' (shop) has stood at entry 1,200 for 3 d",)
+
+
+def holder(**fields: Any) -> Holder:
+    values: dict[str, Any] = {
+        "pid": 4711,
+        "application": "psql",
+        "person": "anna",
+        "database": "shop",
+        "state": "idle in transaction",
+        "open_for": Duration(3 * HOUR),
+    }
+    return Holder(**(values | fields))
+
+
+def test_a_feed_that_is_held_back_says_by_whom() -> None:
+    held_since = Instant(NOW - 2 * HOUR)
+    others = holder(open_for=Duration(SECOND)), holder(pid=0, application="prepared x", state="prepared")
+
+    check = checkup.feed(FeedState(held_since=held_since, ahead=0, holders=(holder(), *others)), now=NOW)
+
+    assert check.grade is Grade.WARNING
+    assert check.text == "nothing is told of the last 2 h: an older transaction is open; end it"
+    assert check.details == (
+        "pid 4711 (psql, anna in shop): idle in transaction, for 3 h",
+        "nobody (prepared x, anna in shop): prepared, for 3 h",
+    )
+
+
+def test_a_feed_that_is_a_moment_behind_is_in_order() -> None:
+    state = FeedState(held_since=Instant(NOW - SECOND), ahead=0, holders=(holder(),))
+
+    assert checkup.feed(state, now=NOW).grade is Grade.GOOD
+    assert checkup.feed(FeedState(held_since=None, ahead=0), now=NOW).grade is Grade.GOOD
+
+
+def test_a_log_of_another_server_is_reported() -> None:
+    check = checkup.feed(FeedState(held_since=None, ahead=1_200), now=NOW)
+
+    assert check.grade is Grade.WARNING
+    assert "1,200 entries are from another server" in check.text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from windlass.model.checkup import FeedState, Holder
 from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run
 from windlass.model.schedule import Schedule
@@ -100,6 +101,15 @@ class CheckQueries:
     async def settings(self) -> dict[str, str]:
         """How the database describes itself; the names differ from one to the other."""
         return {row[0]: str(row[1]) for row in await self._connection.all("store_settings")}
+
+    async def feed(self) -> FeedState:
+        """How far the feed of the log is behind, and behind whom."""
+        ((held_since, ahead),) = await self._connection.all("feed_state")
+        holders = tuple(
+            Holder(pid=row[0], application=row[1], person=row[2], database=row[3], state=row[4], open_for=row[5] or 0)
+            for row in await self._connection.all("feed_holders")
+        )
+        return FeedState(held_since=held_since, ahead=ahead, holders=holders)
 
     async def runs(self) -> list[RunRow]:
         rows = await self._connection.all("every_run")

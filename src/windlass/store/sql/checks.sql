@@ -244,6 +244,28 @@ select 'rule', w.rulename || ' on ' || c.relname
 select s.name, s.setting as value from pg_catalog.pg_settings s
  where s.name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums');
 
+-- name: feed_state
+-- Since when something happened that the feed does not tell of yet, and how much is from the future of this server: it was
+-- restored from another one.
+select min(g.at) filter (where g.xid >= e.horizon and g.xid < e.next) as held_since,
+       count(*) filter (where g.xid >= e.next) as ahead
+  from log g
+ cross join (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon,
+                    pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next) as e;
+
+-- name: feed_holders
+-- Transactions that have written something, and for how long they have been open: any of this server counts, whatever
+-- database it is in.
+select coalesce(a.pid, 0), coalesce(a.application_name, ''), coalesce(a.usename::text, ''), coalesce(a.datname::text, ''),
+       coalesce(a.state, ''), (extract(epoch from clock_timestamp() - a.xact_start) * 1000000)::bigint as open_for
+  from pg_catalog.pg_stat_activity a
+ where a.backend_xid is not null and a.pid <> pg_backend_pid()
+union all
+select 0, 'prepared ' || p.gid, p.owner::text, p.database::text, 'prepared',
+       (extract(epoch from clock_timestamp() - p.prepared) * 1000000)::bigint
+  from pg_catalog.pg_prepared_xacts p
+ order by 6 desc;
+
 -- name: every_run
 -- All runs, by id.
 select {run}, r.result_hash from runs r order by r.namespace, r.id;

@@ -18,3 +18,11 @@ union all
 select 'journal_mode', j.journal_mode from pragma_journal_mode as j
 union all
 select 'synchronous', cast(s.synchronous as text) from pragma_synchronous as s;
+
+-- name: feed_state
+-- Differs: here there is one writer, and its commits are in the order of their numbers.
+select null as held_since, 0 as ahead;
+
+-- name: feed_holders
+-- Differs: the same.
+select 0 as pid, '' as application, '' as person, '' as place, '' as state, 0 as open_for where false;

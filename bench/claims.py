@@ -22,7 +22,7 @@ from bench.load import nothing
 from bench.peers.protocol import Answer, answer
 from windlass.api.service import Work
 from windlass.app import App
-from windlass.assembly import Opened
+from windlass.embedded import Embedded
 from windlass.bench.durable import read_back
 from windlass.model.commands import ClaimedRun, ClaimRuns, RegisterWorker
 from windlass.model.run import WorkerId
@@ -95,7 +95,7 @@ def make_app(url: str) -> App:
 
 
 @asynccontextmanager
-async def claiming(opened: Opened) -> AsyncIterator[Callable[[], Awaitable[list[ClaimedRun]]]]:
+async def claiming(opened: Embedded) -> AsyncIterator[Callable[[], Awaitable[list[ClaimedRun]]]]:
     """A claim of a hundred that does not wait, in the name of a worker that is there for the block."""
     worker, polls = WorkerId(opened.ids.worker()), 0
     await opened.work.register_worker(

@@ -138,7 +138,7 @@ class App(Declarations, Asks):
             raise NotAllowed(
                 'app.serve() stops on signals, which only the main thread gets. Use: "async with app.worker():".'
             )
-        for module in ("windlass.assembly", "windlass.worker.worker"):
+        for module in ("windlass.embedded", "windlass.worker.worker"):
             import_module(module)  # now, so that it is loaded when the collector is told what stays
         process.run(self._serve(queues, slots))
 

@@ -15,7 +15,8 @@ import windlass
 import windlass.testing
 from tests.integration.conftest import PATIENCE, eventually
 from windlass.app import App
-from windlass.assembly import Opened, open_engine
+from windlass.assembly import open_engine
+from windlass.embedded import Embedded
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
 from windlass.model.run import RunStatus
@@ -78,7 +79,7 @@ class Refusing:
 
 
 @pytest.fixture
-async def opened(url: str, clock: FakeClock) -> AsyncIterator[Opened]:
+async def opened(url: str, clock: FakeClock) -> AsyncIterator[Embedded]:
     opened = await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng("coordinator"))
     yield opened
     await opened.close()
@@ -113,7 +114,7 @@ def _of_nobody() -> Counter[str]:
 @pytest.mark.spec("runs:P5.1")
 @pytest.mark.parametrize("broken", DUTIES)
 async def test_a_fault_in_one_duty_stops_neither_the_others_nor_the_loop(
-    opened: Opened, clock: FakeClock, caplog: pytest.LogCaptureFixture, broken: str
+    opened: Embedded, clock: FakeClock, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
     store = Refusing(opened.engine.parts.store)
     engine = engine_on(cast("Store", store), clock)
@@ -144,7 +145,7 @@ async def given_something_for_every_duty(engine: Engine, clock: FakeClock) -> No
     clock.advance(HOUR)
 
 
-async def what_is_done(opened: Opened) -> set[str]:
+async def what_is_done(opened: Embedded) -> set[str]:
     found = await take_snapshot(opened.engine.parts.store, at=0, life=1, is_judged=False)
     runs = found.runs.values()
     done = {
@@ -170,7 +171,7 @@ async def looking(clock: FakeClock, look: Callable[[], Awaitable[set[str]]], *, 
 
 
 @pytest.mark.spec("runs:P5.1")
-async def test_the_loop_ends_when_it_is_told_to_and_fires_nothing_behind_that(opened: Opened, clock: FakeClock) -> None:
+async def test_the_loop_ends_when_it_is_told_to_and_fires_nothing_behind_that(opened: Embedded, clock: FakeClock) -> None:
     engine = opened.engine
     await put(engine, every=HOUR)
     coordinator = Coordinator(engine.parts, CoordinatorSettings())
@@ -188,7 +189,7 @@ async def test_the_loop_ends_when_it_is_told_to_and_fires_nothing_behind_that(op
 
 
 async def test_what_others_make_due_between_a_round_and_the_rest_is_fired_without_waiting(
-    opened: Opened, clock: FakeClock
+    opened: Embedded, clock: FakeClock
 ) -> None:
     """It is due since a time before the round, and no slot that the round has left."""
     store, others = Refusing(opened.engine.parts.store), opened.engine
@@ -212,7 +213,7 @@ async def _has_fired(engine: Engine) -> bool:
 
 
 @pytest.mark.spec("runs:P5.4")
-async def test_no_duty_wakes_a_sleeper_recovers_a_run_or_tries_a_step_again(opened: Opened, clock: FakeClock) -> None:
+async def test_no_duty_wakes_a_sleeper_recovers_a_run_or_tries_a_step_again(opened: Embedded, clock: FakeClock) -> None:
     """All of that is due, and stays so until somebody claims it."""
     engine = opened.engine
     for number in range(1, 5):

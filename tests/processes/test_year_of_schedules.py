@@ -29,7 +29,8 @@ from tests.processes.children import Child, Nursery, until
 from tests.processes.coordinating import INTERVAL, SharedClock
 from tests.processes.database import Database
 from tests.scale import SCALE
-from windlass.assembly import Opened, open_engine
+from windlass.assembly import open_engine
+from windlass.embedded import Embedded
 from windlass.model.commands import CancelRun
 from windlass.model.run import Run
 from windlass.model.schedule import CatchUp, Overlap, Schedule, Timing
@@ -157,7 +158,7 @@ def plan() -> list[Planned]:
 class Year:
     """The test's own place at the database: it makes schedules, moves the clock, and looks at what came of it."""
 
-    def __init__(self, opened: Opened, runner: asyncio.Runner, clock: SharedClock) -> None:
+    def __init__(self, opened: Embedded, runner: asyncio.Runner, clock: SharedClock) -> None:
         self._opened, self._runner, self._clock = opened, runner, clock
         self.planned = plan()
         self._looked_at = BEGINNING

@@ -63,8 +63,10 @@ _ROWS = (
     # work
     Operation("register_worker", WORKERS, changes=True),
     Operation("heartbeat", WORKERS, changes=True),
+    Operation("drain_self", WORKERS),
     Operation("deregister_worker", WORKERS),  # and what a worker gives back is given back, whatever is disabled
     Operation("listen", WORKERS),
+    Operation("read_history", WORKERS),
     Operation("claim_runs", WORKERS, changes=True),
     Operation("begin_steps", WORKERS),
     Operation("complete_steps", WORKERS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windlass.app import App
+from windlass.embedded import in_process
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries
 
@@ -24,7 +25,7 @@ async def read_back(app: App) -> dict[str, str]:
     async def ask(tx: Tx) -> dict[str, str]:
         return await CheckQueries(tx.connection).settings()
 
-    opened = await app._opening.get()
+    opened = in_process(await app._opening.get())
     return await opened.engine.parts.store.run_tx("bench_durability", ask)
 
 

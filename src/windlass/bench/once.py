@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--db", required=True, metavar="URL", help="a path, or postgresql://…")
     parser.add_argument("--size", type=_positive, help="how many; else as many as the case has in full")
     given = parser.parse_args()
-    for module in ("windlass.assembly", "windlass.worker.worker"):
+    for module in ("windlass.embedded", "windlass.worker.worker"):
         import_module(module)  # as `app.serve` does
     try:
         record = process.run(run(given.case, given.db, size=given.size))

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.text import Text
 
-from windlass.assembly import open_admin, read_schema_version
 from windlass.cli.session import Session, is_missing, shared_options
 from windlass.cli.terminal import Screen, escape, wrapped
+from windlass.embedded import open_admin, read_schema_version
 from windlass.errors import WindlassError
 from windlass.model.checkup import Check, Checkup, Grade
 from windlass.rules import checkup as rules

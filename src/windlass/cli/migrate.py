@@ -6,7 +6,8 @@ import asyncio
 
 import click
 
-from windlass.assembly import SchemaVersion, open_engine, read_schema_version
+from windlass.assembly import open_engine
+from windlass.embedded import SchemaVersion, read_schema_version
 from windlass.cli.session import Session, is_missing, shared_options
 from windlass.cli.terminal import escape
 from windlass.runtime import system_rng

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 from msgspec.structs import replace
 
 from windlass.app import App
-from windlass.assembly import Opened
 from windlass.client.handle import Handle
 from windlass.define.context import Context
+from windlass.embedded import Embedded, in_process
 from windlass.engine.death import _bury
 from windlass.errors import NotAllowed, WindlassError
 from windlass.model.duration import describe, to_duration
@@ -157,9 +157,9 @@ class Harness:
             await self.app.aclose()
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> Embedded:
         """The open engine, for tests that look behind the door."""
-        return self.app._opening.opened()
+        return in_process(self.app._opening.opened())
 
     async def start(self, fn: Workflow[*Ts, R], /, *args: *Ts, **options: Any) -> Handle[R]:
         """Store a run, as `app.start`. `idle` waits until it has gone as far as it can."""
@@ -276,7 +276,7 @@ class Harness:
         await asyncio.shield(self._opening)
 
     async def _begin(self) -> None:
-        opened = await self.app._opening.get()
+        opened = in_process(await self.app._opening.get())
         # Workers that come and go must not change the ids of runs.
         opened.ids = Ids(self.clock, seeded_rng(f"{self._seed}: workers"))
         self.app._sync._portal._loop = asyncio.get_running_loop()  # asked from a step's thread, it leads to this loop

@@ -14,8 +14,8 @@ from typing import Any
 
 from windlass.api.service import Work
 from windlass.app import App
-from windlass.assembly import Opened
 from windlass.client.handle import Handle
+from windlass.embedded import Embedded, in_process
 from windlass.errors import Rejected
 from windlass.model.commands import ClaimedRun, ClaimRuns, ResumeRun
 from windlass.model.page import ListRuns
@@ -66,12 +66,12 @@ class Life:
         self.memory: dict[str, Any] = {}  # what this process remembers: gone when it dies
         self.seen: list[Snapshot] = []  # what `duties.look` found
         self._faults = faults
-        self._opened: Opened
+        self._opened: Embedded
         self._traffic: Traffic
         self._jobs: dict[Worker, tuple[asyncio.Event, asyncio.Task[None]]] = {}
 
     async def open(self, *, has_wakeups: bool = True) -> None:
-        self._opened = await self.app._opening.get()
+        self._opened = in_process(await self.app._opening.get())
         engine = self._opened.engine
         await hear_no_others(engine)
         if not has_wakeups:

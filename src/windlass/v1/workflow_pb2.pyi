@@ -18,20 +18,24 @@ MESSAGE_KIND_EVENT: MessageKind
 MESSAGE_KIND_APPROVAL: MessageKind
 
 class StartRunRequest(_message.Message):
-    __slots__ = ("namespace", "run")
+    __slots__ = ("namespace", "run", "allow_unknown")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     run: StartRun
-    def __init__(self, namespace: _Optional[str] = ..., run: _Optional[_Union[StartRun, _Mapping]] = ...) -> None: ...
+    allow_unknown: bool
+    def __init__(self, namespace: _Optional[str] = ..., run: _Optional[_Union[StartRun, _Mapping]] = ..., allow_unknown: bool = ...) -> None: ...
 
 class StartRunsRequest(_message.Message):
-    __slots__ = ("namespace", "runs")
+    __slots__ = ("namespace", "runs", "allow_unknown")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     RUNS_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     runs: _containers.RepeatedCompositeFieldContainer[StartRun]
-    def __init__(self, namespace: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[StartRun, _Mapping]]] = ...) -> None: ...
+    allow_unknown: bool
+    def __init__(self, namespace: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[StartRun, _Mapping]]] = ..., allow_unknown: bool = ...) -> None: ...
 
 class StartRun(_message.Message):
     __slots__ = ("name", "version", "queue", "priority", "input", "input_hash", "key", "delay_for", "at", "timeout_for", "run_id")

@@ -75,11 +75,13 @@ class OfWorker(Struct, frozen=True, kw_only=True):
 class StartOne(Struct, frozen=True, kw_only=True):
     namespace: str
     run: StartRun
+    allow_unknown: bool = False
 
 
 class StartMany(Struct, frozen=True, kw_only=True):
     namespace: str
     runs: tuple[StartRun, ...]
+    allow_unknown: bool = False
 
 
 class Steps(Struct, frozen=True, kw_only=True):
@@ -305,5 +307,3 @@ class CancelChild(Struct, frozen=True, kw_only=True):
     run_id: RunId
     token: int
     child: RunId
-
-

@@ -34,7 +34,7 @@ _MISSING: Any = object()
 class Mirror:
     """One struct and the message that says the same."""
 
-    def __init__(self, struct: type[Struct], descriptor: Descriptor, *, renamed: Mapping[str, str] = NOTHING) -> None:
+    def __init__(self, struct: type[Struct], descriptor: Any, *, renamed: Mapping[str, str] = NOTHING) -> None:
         self.struct, self.descriptor = struct, descriptor
         self.message: type[Message] = GetMessageClass(descriptor)
         hints = get_type_hints(struct)
@@ -68,9 +68,14 @@ class Mirror:
         return self.struct(**values)
 
 
-@functools.cache
-def mirror(struct: type[Struct], descriptor: Descriptor) -> Mirror:
-    return Mirror(struct, descriptor)
+def mirror(struct: type[Any], descriptor: Any) -> Mirror:
+    found = _KNOWN.get((struct, descriptor))
+    if found is None:
+        found = _KNOWN[struct, descriptor] = Mirror(struct, descriptor)
+    return found
+
+
+_KNOWN: dict[tuple[type[Any], Any], Mirror] = {}
 
 
 def _plain(hint: Any) -> tuple[Any, bool]:
@@ -203,9 +208,7 @@ def _is_map(field: FieldDescriptor) -> bool:
 def _pairs(message: type[Message], values: Mapping[str, Any]) -> list[Any]:
     """A mapping whose values may be None, which a map of the wire cannot say."""
     first, second = (field.name for field in message.DESCRIPTOR.fields)
-    return [
-        message(**{first: key} if value is None else {first: key, second: value}) for key, value in values.items()
-    ]
+    return [message(**{first: key} if value is None else {first: key, second: value}) for key, value in values.items()]
 
 
 def _parts(hint: Any, field: FieldDescriptor) -> list[tuple[Any, FieldDescriptor]]:

@@ -1,0 +1,231 @@
+"""The door Work, at the other end of the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from windlass.answers import Answer
+from windlass.api.grpc import envelopes as of
+from windlass.api.grpc.asking import Asker
+from windlass.api.grpc.batches import Batches, Kind, written
+from windlass.api.grpc.channel import Channel
+from windlass.api.grpc.mirror import Mirror, mirror
+from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
+from windlass.model.commands import (
+    BeginStep,
+    Cancelled,
+    CancelRun,
+    Claim,
+    ClaimedRun,
+    ClaimRuns,
+    ClaimState,
+    CompleteStep,
+    FinishRun,
+    Heartbeat,
+    Heartbeaten,
+    HoldRun,
+    LookAtClaims,
+    Probed,
+    ProbeWorkers,
+    RegisterWorker,
+    SendEvent,
+    Sent,
+    Suspend,
+    Suspended,
+    Verdict,
+)
+from windlass.model.run import WorkerId
+from windlass.model.step import StepRecord
+from windlass.model.time import Duration, Instant
+from windlass.model.worker import EndedRuns, LockKind
+from windlass.runtime import Clock
+from windlass.v1 import worker_pb2
+
+LOGGER = logging.getLogger("windlass.worker")
+
+MOST_BYTES = 3 * 1024 * 1024  # of one call; a server takes 4 MiB
+SERVICE = "WorkerService"
+_POLL = Mirror(ClaimRuns, worker_pb2.PollRequest.DESCRIPTOR, renamed={"poll": "poll_id"})
+_CLAIMED = mirror(ClaimedRun, worker_pb2.ClaimedRun.DESCRIPTOR)
+
+
+class RemoteWorkers:
+    def __init__(self, channel: Channel, *, clock: Clock) -> None:
+        self._clock = clock
+        self._asker = Asker(channel, SERVICE)
+
+    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+        await self._asker.ask("Register", command, of.Nothing)
+        return None  # nothing tells its death but the end of its claims
+
+    async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
+        beaten: of.Beaten = await self._asker.ask("Heartbeat", command, of.Beaten)
+        if not beaten.accepted:
+            raise NotFound("worker", command.id, hint="It left, or was silent for too long: register it again.")
+        return Heartbeaten(should_drain=beaten.should_drain)
+
+    async def deregister_worker(self, namespace: str, id: WorkerId, ended: EndedRuns | None = None) -> None:
+        await self._asker.ask("Deregister", of.Deregister(namespace=namespace, id=id, ended=ended), of.Nothing)
+
+    async def probe_workers(self, command: ProbeWorkers) -> Probed:
+        """The server looks for dead workers; whether this one is still registered its heartbeat tells."""
+        return Probed(is_registered=True, lock=None, dead=())
+
+    async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
+        asked = of.Listen(namespace=namespace, worker=worker, wait_for=wait_for)
+        heard: of.Heard = await self._asker.ask("Listen", asked, of.Heard, wait_for=wait_for)
+        return heard.should_drain
+
+
+class RemoteWork(RemoteWorkers):
+    def __init__(self, channel: Channel, *, clock: Clock) -> None:
+        super().__init__(channel, clock=clock)
+        self._begun = Batches(
+            channel,
+            _kind("BeginSteps", worker_pb2.BeginStepsRequest, "steps", BeginStep, worker_pb2.BeginStep),
+        )
+        self._completed = Batches(
+            channel,
+            _kind("CompleteSteps", worker_pb2.CompleteStepsRequest, "steps", CompleteStep, worker_pb2.CompleteStep),
+        )
+        self._finished = Batches(
+            channel, _kind("FinishRuns", worker_pb2.FinishRunsRequest, "runs", FinishRun, worker_pb2.FinishRun)
+        )
+        self._left: set[asyncio.Task[None]] = set()  # polls whose callers have gone
+
+    async def close(self) -> None:
+        for task in tuple(self._left):
+            task.cancel()
+        if self._left:
+            await asyncio.wait(self._left)
+        for batches in (self._begun, self._completed, self._finished):
+            await batches.close()
+
+    async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
+        task = asyncio.get_running_loop().create_task(self._poll(command), context=contextvars.Context())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # The answer may be on its way: what it brings goes back to its queue.
+            left = asyncio.get_running_loop().create_task(self._give_back(command, task), context=contextvars.Context())
+            self._left.add(left)
+            left.add_done_callback(self._left.discard)
+            raise
+
+    def begin_step(self, command: BeginStep) -> Answer[Instant]:
+        return self._begun.submit(command.namespace, command)
+
+    def complete_step(self, command: CompleteStep) -> Answer[Instant]:
+        return self._completed.submit(command.namespace, command)
+
+    async def suspend_run(self, command: Suspend) -> Suspended:
+        *first, last = _parts(command)
+        verdicts: list[Verdict] = []
+        for part in first:  # larger than a server takes at once: the first parts only record
+            suspended: Suspended = await self._asker.ask("Suspend", part, Suspended)
+            verdicts.extend(suspended.verdicts)
+        suspended = await self._asker.ask("Suspend", last, Suspended)
+        if not verdicts or suspended.is_parked:
+            return suspended
+        return replace(suspended, verdicts=(*verdicts, *suspended.verdicts))
+
+    def finish_run(self, command: FinishRun) -> Answer[Instant]:
+        return self._finished.submit(command.namespace, command)
+
+    async def hold_run(self, command: HoldRun) -> None:
+        await self._asker.ask("HoldRun", command, of.Nothing)
+
+    async def release_run(self, claim: Claim) -> None:
+        await self._asker.ask("ReleaseRun", claim, of.Nothing)
+
+    async def renew_claim(self, claim: Claim) -> None:
+        await self._asker.ask("RenewClaim", claim, of.Nothing)
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        return await self._history(claim, [])
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        asked = of.SendToChild(
+            namespace=claim.namespace,
+            run_id=claim.run_id,
+            token=claim.token,
+            child=command.run_id,
+            event=command.event,
+            id=command.id,
+            payload=command.payload,
+            payload_hash=command.payload_hash,
+        )
+        sent: Sent = await self._asker.ask("SendToChild", asked, Sent)
+        return sent
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        asked = of.CancelChild(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, child=command.run_id)
+        cancelled: Cancelled = await self._asker.ask("CancelChild", asked, Cancelled)
+        return cancelled
+
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        looked: of.Looked = await self._asker.ask("LookAtClaims", command, of.Looked)
+        return looked.states
+
+    # Behind them
+
+    async def _poll(self, command: ClaimRuns) -> list[ClaimedRun]:
+        sent_at = self._clock.monotonic()
+        answer = await self._asker.send("Poll", _POLL, command, wait_for=command.wait_for)
+        # No claim is older than that: the server says how long it had waited when it asked for them.
+        around = {"asked_at": sent_at + answer.claimed_after}
+        claimed = []
+        for message in answer.runs:
+            run: ClaimedRun = _CLAIMED.to_struct(message, around)
+            claimed.append(await self._whole(command, run) if message.has_more_history else run)
+        return claimed
+
+    async def _whole(self, command: ClaimRuns, run: ClaimedRun) -> ClaimedRun:
+        """A run whose history was too large for the answer to the poll."""
+        claim = Claim(namespace=command.namespace, run_id=run.run_id, token=run.token)
+        return replace(run, history=await self._history(claim, list(run.history)))
+
+    async def _history(self, claim: Claim, found: list[StepRecord]) -> tuple[StepRecord, ...]:
+        while True:
+            asked = of.ReadHistory(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, skip=len(found))
+            part: of.History = await self._asker.ask("ReadHistory", asked, of.History)
+            found.extend(part.history)
+            if not part.has_more:
+                return tuple(found)
+
+    async def _give_back(self, command: ClaimRuns, polling: asyncio.Task[list[ClaimedRun]]) -> None:
+        try:
+            claimed = await polling
+        except (WindlassError, asyncio.CancelledError):
+            polling.cancel()
+            return
+        for run in claimed:
+            try:
+                await self.release_run(Claim(namespace=command.namespace, run_id=run.run_id, token=run.token))
+            except (ClaimLost, Unavailable):
+                continue  # it comes back by itself when the claim ends
+            except WindlassError as error:
+                LOGGER.warning("Run %s could not be given back: %s", run.run_id, error)
+
+
+def _kind(method: str, request: Any, field: str, struct: type[Any], item: Any) -> Kind:
+    return Kind(SERVICE, method, request, field, mirror(struct, item.DESCRIPTOR), written)
+
+
+def _parts(command: Suspend) -> Iterator[Suspend]:
+    """As it is, or in parts that a server takes: children of one map may come with large arguments."""
+    waits, size = list[Any](), 0
+    for wait in command.waits:
+        own = 500 + len(wait.detail or b"") + (0 if wait.child is None else len(wait.child.command.input))
+        if waits and size + own > MOST_BYTES:
+            yield replace(command, failures=(), waits=tuple(waits), open=(), dropped=(), park=False, together=False)
+            waits, size = [], 0
+        waits.append(wait)
+        size += own
+    yield command if len(waits) == len(command.waits) else replace(command, waits=tuple(waits))

@@ -1,0 +1,291 @@
+"""The server's side of the wire: every call passes the gate, is read, answered, and told what went wrong.
+
+    call ─► who asks, and may they? ─► message → struct ─► the row's handler ─► struct → message
+               the one gate              InvalidInput       the doors
+
+Only health checks are answered to everybody. What is not in the table cannot be reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, NoReturn, Protocol
+
+import grpc
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+from msgspec.structs import replace
+
+from windlass.api.admission import Admission, Caller
+from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
+from windlass.api.grpc.errors import TRAILER, status_of, to_detail
+from windlass.api.grpc.table import SERVICES, Call, Row
+from windlass.api.lanes import KnownLanes
+from windlass.api.operations import OPERATIONS
+from windlass.api.service import Service
+from windlass.api.starts import Starts
+from windlass.errors import InvalidInput, NotAuthenticated, Unavailable, WindlassError
+from windlass.model.access import ACTING
+from windlass.model.feed import FeedPage, ReadFeed
+from windlass.model.time import SECOND, Duration
+from windlass.runtime import Clock, Ids
+
+LOGGER = logging.getLogger("windlass.server.grpc")
+
+LARGEST_REQUEST, LARGEST_ANSWER = 4 * 1024 * 1024, 16 * 1024 * 1024
+LARGEST_METADATA = 8 * 1024
+MOST_STREAMS = 1_000  # of one connection
+ONLY_IDENTITY = 1  # of the compressions: a small request must not become a large one
+RECHECK_SECONDS = 2.0  # how often somebody who waits has to be let in anew
+FEED_WAIT_FOR = Duration(15 * SECOND)
+HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
+# What no message says and every call from afar means.
+AROUND: Mapping[str, Any] = {"is_remote": True, "knows_family": False}
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Served(Service, Protocol):
+    @property
+    def ids(self) -> Ids: ...
+
+
+def make_server(
+    service: Served, admission: Admission, *, clock: Clock, host: str, port: int, tls: tuple[bytes, bytes] | None = None
+) -> GrpcServer:
+    """`tls` is a private key and a certificate chain, as PEM."""
+    credentials = None if tls is None else grpc.ssl_server_credentials([tls])
+    return GrpcServer(service, admission, clock=clock, address=_address(host, port), credentials=credentials)
+
+
+class GrpcServer:
+    """Listens, answers, and on its way out lets go of those who wait."""
+
+    def __init__(
+        self,
+        service: Served,
+        admission: Admission,
+        *,
+        clock: Clock,
+        address: str,
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
+        self._service, self.admission, self._clock, self.ids = service, admission, clock, service.ids
+        self._address, self._credentials = address, credentials
+        starts = Starts(service.runs, KnownLanes(service.runs, service.schedules, clock=clock))
+        self.rows = [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
+        self._port = 0
+        self._leaving: asyncio.Future[None] | None = None
+        self._health = HealthServicer()
+        self._server: grpc.aio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    async def start(self) -> None:
+        """Listen. Raises InvalidInput if somebody else does already."""
+        self._leaving = asyncio.get_running_loop().create_future()
+        server = grpc.aio.server(interceptors=[_Doorkeeper(self)], options=_options(), compression=None)
+        for name in SERVICES:
+            server.add_generic_rpc_handlers((self._handlers(name),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        names = [f"windlass.v1.{name}" for name in SERVICES]
+        reflection.enable_server_reflection([*names, HEALTH, REFLECTION], server)
+        try:
+            if self._credentials is None:
+                self._port = server.add_insecure_port(self._address)
+            else:
+                self._port = server.add_secure_port(self._address, self._credentials)
+        except RuntimeError:
+            text = f"{self._address} cannot be listened on: somebody else does, or it is no address of this machine."
+            raise InvalidInput(text, reason="invalid_config", path="server.grpc_port") from None
+        await server.start()
+        self._server = server
+        for name in ("", *names):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def drain(self, grace_for: Duration) -> None:
+        """Say that this server goes, send those who wait to another one, and let calls end within the grace."""
+        if self._server is None:
+            return
+        await self._health.enter_graceful_shutdown()
+        if self._leaving is not None and not self._leaving.done():
+            self._leaving.set_result(None)
+        await self._server.stop(grace_for / SECOND)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            await self._server.stop(None)
+            self._server = None
+
+    def _handlers(self, service: str) -> grpc.GenericRpcHandler[Any, Any]:
+        handlers = {row.name: self._handler(row) for row in self.rows if row.service == service}
+        return grpc.method_handlers_generic_handler(f"windlass.v1.{service}", handlers)
+
+    def _handler(self, row: Row) -> Any:
+        # Read by hand: what cannot be read is the caller's mistake, and not an error of this server.
+        mirror = row.request_mirror
+        if row.descriptor.server_streaming:
+            return grpc.unary_stream_rpc_method_handler(self._follow(row), None, _to_bytes)
+        answer = row.answer_mirror
+
+        async def answered(data: bytes, context: Context) -> Any:
+            request_id = self.ids.request()
+            try:
+                request = _parsed(mirror.message, data)
+                caller = await self._admit(row.operation, request, context, request_id)
+                asked = mirror.to_struct(request, AROUND)
+                work = row.handle(Call(self._service, caller, self._clock, self.ids), asked)
+                found = await (self._patiently(work, caller) if row.is_long else work)
+                return found if answer is None else answer.to_message(found)
+            except WindlassError as error:
+                await _refuse(context, error, request_id)
+            except Exception as error:
+                LOGGER.exception("%s failed (%s)", row.name, request_id)
+                await _refuse(context, error, request_id)
+
+        return grpc.unary_unary_rpc_method_handler(answered, None, _to_bytes)
+
+    def _follow(self, row: Row) -> Callable[[bytes, Context], AsyncIterator[Any]]:
+        """The log as it grows: each page as a message, and a page without entries now and then, as a sign of life."""
+        mirror, answer = row.request_mirror, row.answer_mirror
+        assert answer is not None
+
+        async def follow(data: bytes, context: Context) -> AsyncIterator[Any]:
+            request_id = self.ids.request()
+            try:
+                request = _parsed(mirror.message, data)
+                caller = await self._admit(row.operation, request, context, request_id)
+                asked: ReadFeed = mirror.to_struct(request, AROUND)
+                call = Call(self._service, caller, self._clock, self.ids)
+                while True:
+                    found: FeedPage = await row.handle(call, asked)
+                    yield answer.to_message(found)
+                    asked = replace(asked, cursor=found.cursor)
+                    if not found.has_more:
+                        await self._patiently(self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR), caller)
+            except WindlassError as error:
+                await _refuse(context, error, request_id)
+            except Exception as error:
+                LOGGER.exception("%s failed (%s)", row.name, request_id)
+                await _refuse(context, error, request_id)
+
+        return follow
+
+    async def _admit(self, operation: str, request: Any, context: Context, request_id: str) -> Caller:
+        """Who asks. From here on the request speaks of the namespace in which the caller may act."""
+        named = getattr(request, "namespace", None)
+        caller = await self.admission.admit(
+            token_of(context.invocation_metadata()),
+            operation,
+            named,
+            peer=context.peer(),
+            request_id=request_id,
+        )
+        if named is not None and OPERATIONS[operation].of_namespace:
+            request.namespace = caller.namespace
+        ACTING.set(caller.actor)
+        return caller
+
+    async def _patiently(self, work: Awaitable[Any], caller: Caller) -> Any:
+        """Something that waits, cut short when this server leaves or the caller is not welcome any more."""
+        assert self._leaving is not None
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                await asyncio.wait({task, self._leaving}, timeout=RECHECK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if task.done():
+                    break
+                if self._leaving.done():
+                    raise Unavailable("This server is stopping. Ask another one.")
+                if not await self.admission.still_admitted(caller):
+                    raise NotAuthenticated("The key of this call is not accepted any more.")
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+
+class _Doorkeeper(grpc.aio.ServerInterceptor[Any, Any]):
+    """In front of what is not in the table: health is for everybody, reflection for whoever has a key."""
+
+    def __init__(self, server: GrpcServer) -> None:
+        self._server = server
+        self._known = {row.path for row in server.rows}
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        details: grpc.HandlerCallDetails,
+    ) -> Any:
+        service = details.method.rpartition("/")[0].removeprefix("/")
+        if details.method in self._known or service == HEALTH:
+            return await continuation(details)
+        request_id = self._server.ids.request()
+        try:
+            await self._server.admission.admit(
+                token_of(details.invocation_metadata), "reflect", None, peer="", request_id=request_id
+            )
+        except WindlassError as error:
+            return _refusing(error, request_id)
+        return await continuation(details)
+
+
+def token_of(metadata: Any) -> str | None:
+    """The token of a call. Two of them, or another scheme, are none."""
+    found = [value for key, value in metadata or () if key == "authorization"]
+    if len(found) != 1 or not isinstance(found[0], str):
+        return None
+    scheme, _, token = found[0].partition(" ")
+    return token if scheme.lower() == "bearer" and token else None
+
+
+def _parsed(message: Any, data: bytes) -> Any:
+    try:
+        return message.FromString(data)
+    except DecodeError:
+        raise InvalidInput("The request cannot be read: it is no message of this kind.", path="request") from None
+
+
+async def _refuse(context: Context, error: Exception, request_id: str) -> NoReturn:
+    detail = to_detail(error, request_id=request_id)
+    trailer = ((TRAILER, detail.SerializeToString()),)
+    await context.abort(status_of(detail), detail.message, trailer)
+
+
+def _refusing(error: Exception, request_id: str) -> Any:
+    async def refused(requests: Any, context: Context) -> None:
+        await _refuse(context, error, request_id)
+
+    return grpc.stream_stream_rpc_method_handler(refused)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _to_bytes(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def _options() -> list[tuple[str, Any]]:
+    return [
+        ("grpc.max_receive_message_length", LARGEST_REQUEST),
+        ("grpc.max_send_message_length", LARGEST_ANSWER),
+        ("grpc.max_metadata_size", LARGEST_METADATA),
+        ("grpc.absolute_max_metadata_size", 2 * LARGEST_METADATA),
+        ("grpc.max_concurrent_streams", MOST_STREAMS),
+        ("grpc.compression_enabled_algorithms_bitset", ONLY_IDENTITY),
+        ("grpc.so_reuseport", 0),  # a second server on the same port is a mistake
+        ("grpc.keepalive_time_ms", 20_000),  # a peer that is gone without a word is noticed
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]

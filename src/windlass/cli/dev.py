@@ -48,10 +48,11 @@ def dev(
             http_port=http_port or settings.server_http_port,
             grace_for=settings.server_grace_for,
         )
-        if app is None:
+        if target is None or app is None:
             process.run(serve_alone(session, options))
         else:
-            process.run(_work_and_serve(session, app, options, queues=queues or _queues_of(app), slots=slots))
+            lanes = queues or _queues_of(app)
+            process.run(_work_and_serve(session, target, options, app=app, queues=lanes, slots=slots))
     if session.is_json:
         session.screen.write_json({"event": "stopped"}, is_line=True)
 
@@ -61,10 +62,10 @@ def _queues_of(app: App) -> tuple[str, ...]:
 
 
 async def _work_and_serve(
-    session: Session, app: App, options: ServerOptions, *, queues: tuple[str, ...], slots: int
+    session: Session, target: str, options: ServerOptions, *, app: App, queues: tuple[str, ...], slots: int
 ) -> None:
     """The server leaves first, then the worker, and the database is closed last."""
-    about = {"app": app._program, "queues": list(queues), "slots": slots, "namespace": app._namespace}
+    about = {"app": target, "queues": list(queues), "slots": slots, "namespace": app._namespace}
     check_options(options)
     try:
         with process.stop_on_signal(grace_text(options)) as stopped:

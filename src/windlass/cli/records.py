@@ -6,16 +6,19 @@ import base64
 import json
 from typing import Any
 
+from windlass.model.access import EVERY_NAMESPACE, AuditEntry, Key
 from windlass.model.duration import from_instant
 from windlass.model.explanation import Explanation
 from windlass.model.failure import Failure
 from windlass.model.gate import Gate
 from windlass.model.message import Message
+from windlass.model.namespace import Namespace
 from windlass.model.queue import QueueView
 from windlass.model.run import Deed, LogEntry, Run, RunView
 from windlass.model.step import Step
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import Worker
+from windlass.rules.api_keys import standing as standing_of_key
 from windlass.rules.workers import said_goodbye, standing
 
 
@@ -130,6 +133,46 @@ def worker(value: Worker, *, now: Instant, silent_for: Duration) -> dict[str, An
         "started_at": instant(value.started_at),
         "seen_at": instant(value.seen_at),
         "stopped_at": instant(value.stopped_at),
+    }
+
+
+def namespace(value: Namespace) -> dict[str, Any]:
+    return {
+        "name": value.name,
+        "is_enabled": value.is_enabled,
+        "note": value.note,
+        "created_at": instant(value.created_at or None),
+        "disabled_at": instant(value.disabled_at),
+    }
+
+
+def key(value: Key, *, now: Instant) -> dict[str, Any]:
+    return {
+        "id": value.id,
+        "namespace": value.namespace,
+        "is_for_all": value.namespace == EVERY_NAMESPACE,
+        "status": standing_of_key(value, now=now).value,
+        "roles": [role.value for role in value.roles],
+        "queues": list(value.queues),
+        "note": value.note,
+        "created_by": value.created_by,
+        "created_at": instant(value.created_at),
+        "expires_at": instant(value.expires_at),
+        "revoked_at": instant(value.revoked_at),
+    }
+
+
+def audit_entry(value: AuditEntry) -> dict[str, Any]:
+    return {
+        "seq": value.seq,
+        "at": instant(value.at),
+        "namespace": value.namespace,
+        "actor": value.actor,
+        "action": value.action,
+        "subject": value.subject,
+        "request_id": value.request_id,
+        "before": value.before,
+        "after": value.after,
     }
 
 

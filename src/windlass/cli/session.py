@@ -17,6 +17,7 @@ from windlass.assembly import Opened, open_engine
 from windlass.cli.terminal import Screen, escape
 from windlass.client.opening import Opening
 from windlass.errors import InvalidInput, NotFound
+from windlass.model.access import EVERY_NAMESPACE
 from windlass.model.time import Instant
 from windlass.rules.limits import check_namespace
 from windlass.runtime import Clock, SystemClock, system_rng
@@ -28,7 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (
     "runs|schedules|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|workers|"
-    "migrate|doctor"
+    "migrate|doctor|keys|namespaces|audit"
 )
 ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text
 
@@ -46,7 +47,18 @@ class Session:
 
     @property
     def namespace(self) -> str:
+        if self.given_namespace == EVERY_NAMESPACE:
+            raise InvalidInput(
+                "This command looks in one namespace: name it with --namespace NAME. '*' is for keys and audit.",
+                reason="invalid_name",
+                path="namespace",
+            )
         return self.given_namespace or "default"
+
+    @property
+    def wide_namespace(self) -> str | None:
+        """What was given, which may be all of them; nothing if nothing was."""
+        return self.given_namespace
 
     @property
     def screen(self) -> Screen:
@@ -175,6 +187,10 @@ def _keep(field: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return keep
 
 
+def _check_where(namespace: str) -> str:
+    return namespace if namespace == EVERY_NAMESPACE else check_namespace(namespace)
+
+
 def shared_options(command: Command) -> Command:
     """Add the options that may stand in front of a command's name as well as behind it."""
     for option in (
@@ -183,7 +199,7 @@ def shared_options(command: Command) -> Command:
             help="Answer in JSON, with stable names and times in UTC.",
         ),
         click.option(
-            "--namespace", type=Text(check_namespace), callback=_keep("given_namespace"), expose_value=False,
+            "--namespace", type=Text(_check_where), callback=_keep("given_namespace"), expose_value=False,
             help="The namespace to look in.  [default: default]",
         ),
         click.option(

@@ -89,7 +89,11 @@ class EngineAdmin:
 
     async def _schedules(self) -> tuple[Check, ...]:
         async def look(tx: Tx) -> tuple[list[Schedule], Instant]:
-            return await CheckQueries(tx.connection).schedules(), await tx.now()
+            found = await CheckQueries(tx.connection).schedules()
+            rows = [await tx.namespaces.load(name) for name in sorted({item.namespace for item in found})]
+            # Nobody is to fire what is in one of these.
+            disabled = {row.name for row in rows if row is not None and not row.is_enabled}
+            return [item for item in found if item.namespace not in disabled], await tx.now()
 
         schedules, now = await self._store.read("check_schedules", look)
         return (rules.schedules(schedules, now=now),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Collection
+from enum import StrEnum
 
 from msgspec.structs import replace
 
@@ -11,11 +12,18 @@ from windlass.errors import InvalidInput
 from windlass.model.access import EVERY_NAMESPACE, CreateKey, Key, Role
 from windlass.model.duration import MAX_DURATION, describe, shown
 from windlass.model.time import SECOND, Duration, Instant
+from windlass.rules.access import is_live
 from windlass.rules.limits import check_key_id, check_namespace, check_note, check_person, check_queue
 
 HASH_BYTES = 32
 MOST_QUEUES = 100  # of one key
 MOST_KEPT = 200  # characters of what a stranger sent
+
+
+class Standing(StrEnum):
+    LIVE = "live"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
 
 
 def new_key(command: CreateKey, *, now: Instant) -> Key:
@@ -39,6 +47,12 @@ def is_same(key: Key, command: CreateKey) -> bool:
     lasts_for = None if key.expires_at is None else key.expires_at - key.created_at
     is_alike = was == asked and lasts_for == command.expires_for
     return hmac.compare_digest(key.secret_hash, command.secret_hash) and is_alike
+
+
+def standing(key: Key, *, now: Instant) -> Standing:
+    if key.revoked_at is not None:
+        return Standing.REVOKED
+    return Standing.LIVE if is_live(key, now=now) else Standing.EXPIRED
 
 
 def describe_key(key: Key) -> str:

@@ -54,12 +54,14 @@ def why_not(view: ScheduleView) -> str | None:
     return None
 
 
-def why_late(schedule: Schedule, *, now: Instant, has_workers: bool) -> str:
+def why_late(schedule: Schedule, *, now: Instant, has_workers: bool, is_disabled: bool = False) -> str:
     """Of one that nobody looks after; workers may be there all the same."""
     due_at = now if schedule.available_at is None else schedule.available_at
     advice = "A worker does: windlass worker MODULE:APP"
     if has_workers:
         advice = "Workers are there, but none of them fires schedules: see WINDLASS_COORDINATOR_ENABLED"
+    if is_disabled:
+        advice = f"Its namespace is disabled: windlass namespaces enable {schedule.namespace}"
     return f"due for {between(due_at, now)}, and nobody fires it. {advice}"
 
 

@@ -74,7 +74,9 @@ async def item_of(session: Session, opened: Opened, view: ScheduleView) -> Item:
     why = why_not(view)
     if found is Standing.LATE:
         workers = await opened.runs.list_workers(session.namespace)
-        why = why_late(view.schedule, now=now, has_workers=any(is_live(worker, now=now) for worker in workers))
+        has_workers = any(is_live(worker, now=now) for worker in workers)
+        is_disabled = not (await opened.namespaces.get_namespace(session.namespace)).is_enabled
+        why = why_late(view.schedule, now=now, has_workers=has_workers, is_disabled=is_disabled)
     return Item(view=view, standing=found, why=None if why is None else session.advise(why), last=last)
 
 

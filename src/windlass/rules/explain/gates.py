@@ -7,6 +7,7 @@ import shlex
 from windlass.model.gate import Gate, GateKind
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.words import Advice, by, capital, quoted, since
+from windlass.rules.namespaces import CLOSED_NOTE
 
 
 def closed_gates(facts: Facts) -> str:
@@ -34,6 +35,8 @@ def _told(gate: Gate, facts: Facts) -> str:
 
 
 def _command(gate: Gate) -> str:
+    if gate.kind is GateKind.NAMESPACE and gate.note == CLOSED_NOTE:
+        return f"windlass namespaces enable {shlex.quote(gate.name)}"
     if gate.kind is GateKind.NAMESPACE:
         return "windlass resume --all"
     return f"windlass resume --{gate.kind.value} {shlex.quote(gate.name)}"

@@ -1,0 +1,42 @@
+"""A site on every database, or on one in memory where the database makes no difference."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.server.site import Site
+from windlass.assembly import open_engine
+from windlass.runtime import system_rng
+from windlass.settings import Settings
+from windlass.testing.clock import FakeClock
+from windlass.testing.harness import Harness
+
+
+async def _opened(url: str, clock: FakeClock) -> AsyncIterator[Site]:
+    opened = await open_engine(url, Settings(), clock=clock, rng=system_rng())
+    site = Site(opened, clock)
+    yield site
+    await site.close()
+    await opened.close()
+
+
+@pytest.fixture
+async def site(url: str, clock: FakeClock, give_up: None) -> AsyncIterator[Site]:
+    """On every database."""
+    async for found in _opened(url, clock):
+        yield found
+
+
+@pytest.fixture
+async def memory_site(clock: FakeClock, give_up: None) -> AsyncIterator[Site]:
+    async for found in _opened("sqlite:///:memory:", clock):
+        yield found
+
+
+@pytest.fixture
+async def memory_harness(clock: FakeClock, give_up: None) -> AsyncIterator[Harness]:
+    """An app without a worker, beside which a site may stand."""
+    async with Harness(clock=clock, has_worker=False) as harness:
+        yield harness

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -46,7 +46,7 @@ HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
 # What no message says and every call from afar means.
 AROUND: Mapping[str, Any] = {"is_remote": True, "knows_family": False}
 
-Context = grpc.aio.ServicerContext[Any, Any]
+Context = Any  # of grpc.aio; its stubs and its class disagree about parameters
 
 
 class Served(Service, Protocol):
@@ -123,7 +123,7 @@ class GrpcServer:
             await self._server.stop(None)
             self._server = None
 
-    def _handlers(self, service: str) -> grpc.GenericRpcHandler[Any, Any]:
+    def _handlers(self, service: str) -> Any:
         handlers = {row.name: self._handler(row) for row in self.rows if row.service == service}
         return grpc.method_handlers_generic_handler(f"windlass.v1.{service}", handlers)
 
@@ -212,7 +212,7 @@ class GrpcServer:
                 await asyncio.wait({task})
 
 
-class _Doorkeeper(grpc.aio.ServerInterceptor[Any, Any]):
+class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it takes none when it runs
     """In front of what is not in the table: health is for everybody, reflection for whoever has a key."""
 
     def __init__(self, server: GrpcServer) -> None:
@@ -221,7 +221,7 @@ class _Doorkeeper(grpc.aio.ServerInterceptor[Any, Any]):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         details: grpc.HandlerCallDetails,
     ) -> Any:
         service = details.method.rpartition("/")[0].removeprefix("/")
@@ -253,7 +253,8 @@ def _parsed(message: Any, data: bytes) -> Any:
         raise InvalidInput("The request cannot be read: it is no message of this kind.", path="request") from None
 
 
-async def _refuse(context: Context, error: Exception, request_id: str) -> NoReturn:
+async def _refuse(context: Context, error: Exception, request_id: str) -> None:
+    """Raises, as gRPC ends a call that way."""
     detail = to_detail(error, request_id=request_id)
     trailer = ((TRAILER, detail.SerializeToString()),)
     await context.abort(status_of(detail), detail.message, trailer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -162,13 +163,23 @@ def _lines(session: Session, server: Server, *, token: str | None, about: dict[s
             Line(f"  export WINDLASS_TOKEN={token}", style="bold"),
             Line("Make narrower ones with it, such as: windlass keys create --role worker", style=DIM),
         ]
-    url = server.grpc_url
+    else:
+        lines.append(Line("Every call needs a token. To make one: windlass keys create --role worker", style=DIM))
     lines += [
         Line("A worker anywhere needs this URL and a token (WINDLASS_TOKEN), and no database:"),
-        Line(f"  windlass --url {url} worker MODULE:APP"),
+        Line(f"  windlass --url {_reachable(server)} worker MODULE:APP"),
         Line("Ctrl-C stops the server; calls that run may end.", style=DIM),
     ]
     return lines
+
+
+def _reachable(server: Server) -> str:
+    """The URL as others may write it: "every address" is none."""
+    everywhere = ("://0.0.0.0:", "://[::]:")
+    url = server.grpc_url
+    for text in everywhere:
+        url = url.replace(text, f"://{socket.gethostname()}:")
+    return url
 
 
 def shown(location: Location) -> str:

@@ -26,6 +26,7 @@ from windlass.testing.conformance import (
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    IsolationConformance,
     LeftoverConformance,
     LogConformance,
     MendingConformance,
@@ -201,3 +202,6 @@ class TestNamespaces(NamespaceConformance):
 
 
 class TestAudit(AuditConformance): ...
+
+
+class TestIsolation(IsolationConformance): ...

@@ -24,6 +24,7 @@ from windlass.testing.conformance import (
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    IsolationConformance,
     LeftoverConformance,
     LogConformance,
     MendingConformance,
@@ -148,3 +149,6 @@ class TestNamespaces(NamespaceConformance): ...
 
 
 class TestAudit(AuditConformance): ...
+
+
+class TestIsolation(IsolationConformance): ...

@@ -23,6 +23,7 @@ from windlass.testing.conformance import (
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    IsolationConformance,
     LeftoverConformance,
     LogConformance,
     MendingConformance,
@@ -155,3 +156,6 @@ class TestNamespaces(NamespaceConformance): ...
 
 
 class TestAudit(AuditConformance): ...
+
+
+class TestIsolation(IsolationConformance): ...

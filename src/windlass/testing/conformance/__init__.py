@@ -50,6 +50,7 @@ TOPICS = (
     "access",
     "namespaces",
     "audit",
+    "isolation",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
@@ -67,6 +68,7 @@ from windlass.testing.conformance.feed import FeedConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
+from windlass.testing.conformance.isolation import IsolationConformance  # noqa: E402
 from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
 from windlass.testing.conformance.mending import MendingConformance  # noqa: E402
@@ -116,6 +118,7 @@ SUITES = (
     AccessConformance,
     NamespaceConformance,
     AuditConformance,
+    IsolationConformance,
 )
 
 __all__ = [
@@ -150,4 +153,5 @@ __all__ = [
     "AccessConformance",
     "NamespaceConformance",
     "AuditConformance",
+    "IsolationConformance",
 ]

@@ -79,13 +79,14 @@ class AccessConformance(EngineConformance):
         clock.advance(1)
 
         assert await engine.access.create_key(command) == first
-        for other in (
+        others: tuple[dict[str, Any], ...] = (
             {"secret_hash": hash_secret(secret(2))},
             {"roles": (Role.ADMIN,)},
             {"namespace": EVERY_NAMESPACE},
             {"note": "x"},
             {"expires_for": None},
-        ):
+        )
+        for other in others:
             with pytest.raises(AlreadyExists, match="another key"):
                 await engine.access.create_key(creating(**({"expires_for": HOUR, "roles": command.roles} | other)))
         assert await engine.access.list_keys() == (first,)

@@ -23,9 +23,9 @@ async def _opened(url: str, clock: FakeClock) -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-async def site(url: str, clock: FakeClock, give_up: None) -> AsyncIterator[Site]:
-    """On every database."""
-    async for found in _opened(url, clock):
+async def site(shared_url: str, clock: FakeClock, give_up: None) -> AsyncIterator[Site]:
+    """On SQLite and on PostgreSQL."""
+    async for found in _opened(shared_url, clock):
         yield found
 
 

@@ -151,8 +151,8 @@ async def test_a_workflow_served_in_several_places_needs_its_queue(memory_site: 
     assert named.status_code == 200
 
 
-async def test_a_result_is_waited_for(open_harness: OpenHarness) -> None:
-    harness = await open_harness()
+async def test_a_result_is_waited_for(open_shared: OpenHarness) -> None:
+    harness = await open_shared()
 
     @harness.app.workflow
     async def order(ctx: Context, number: int) -> dict[str, int]:

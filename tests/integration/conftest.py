@@ -16,8 +16,19 @@ import pytest
 from tests.emptying import EMPTY_EVERY_TABLE
 from windlass.app import App
 from windlass.client.handle import Handle
+from windlass.embedded import in_process
 from windlass.errors import Unavailable
-from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, CompleteStep, FailStep, FinishRun, Suspend, WaitStep
+from windlass.model.commands import (
+    Claim,
+    ClaimedRun,
+    ClaimRuns,
+    CompleteStep,
+    FailStep,
+    FinishRun,
+    RegisterWorker,
+    Suspend,
+    WaitStep,
+)
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.page import ListRuns
 from windlass.model.retry import RetryPolicy
@@ -31,7 +42,9 @@ from windlass.store.base import NoHooks, Tx
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 from windlass.testing.postgres import PostgresServer
+from windlass.testing.wired import Wired
 
+HASH = b"0123456789abcdef"
 FOR = Duration(300 * SECOND)  # how long a claim lasts unless a test says otherwise
 BROKEN = Failure(kind=FailureKind.TRANSIENT, type="Error", message="no")
 PATIENCE = 20.0  # real seconds before a test that makes no progress is given up
@@ -102,7 +115,7 @@ def postgres_databases(postgres_server: PostgresServer) -> PostgresDatabases:
 
 
 def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    if kind == "memory":
+    if kind in ("memory", "wire"):
         yield "sqlite:///:memory:"
     elif kind == "disk":
         folder: Path = request.getfixturevalue("tmp_path")
@@ -114,9 +127,12 @@ def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
         databases.give_back(url)
 
 
-@pytest.fixture(params=["memory", "disk", "postgres"])
+@pytest.fixture(params=["memory", "disk", "postgres", "wire"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A database of its own for one test."""
+    """A database of its own for one test; "wire" is one in memory behind a server of gRPC."""
+    reason = request.node.get_closest_marker("in_process")
+    if request.param == "wire" and reason is not None:
+        pytest.skip(reason.args[0])
     yield from _new_database(request.param, request)
 
 
@@ -127,9 +143,12 @@ def shared_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-async def open_harness(url: str, clock: FakeClock, give_up: None) -> AsyncIterator[OpenHarness]:
+async def open_harness(
+    url: str, clock: FakeClock, give_up: None, request: pytest.FixtureRequest
+) -> AsyncIterator[OpenHarness]:
     """Open a harness with the options given; closed behind the test, once the logs have been checked."""
-    async for opener in _harnesses(url, clock):
+    is_wired = request.node.callspec.params.get("url") == "wire"
+    async for opener in _harnesses(url, clock, is_wired=is_wired):
         yield opener
 
 
@@ -140,12 +159,14 @@ async def open_shared(shared_url: str, clock: FakeClock, give_up: None) -> Async
         yield opener
 
 
-async def _harnesses(url: str, clock: FakeClock) -> AsyncIterator[OpenHarness]:
+async def _harnesses(url: str, clock: FakeClock, *, is_wired: bool = False) -> AsyncIterator[OpenHarness]:
     opened: list[Harness] = []
     async with AsyncExitStack() as stack:
 
         async def open(**options: Any) -> Harness:
             harness = Harness(url, **({"clock": clock} | options))
+            if is_wired:
+                lead_through_wire(harness)
             opened.append(await stack.enter_async_context(harness))
             return harness
 
@@ -334,6 +355,8 @@ class ByHand:
         self, *, limit: int = 10, queues: tuple[str, ...] = ("default",), **options: Any
     ) -> list[ClaimedRun]:
         self.polls += 1
+        if self.polls == 1:
+            await self._register()
         names = options.pop("names", ("order",))
         command = ClaimRuns(
             namespace="default",
@@ -346,6 +369,14 @@ class ByHand:
             **options,
         )
         return await self.work.claim_runs(command)
+
+    async def _register(self) -> None:
+        """A server knows the workers it gives runs to."""
+        if isinstance(self.harness.opened, Wired):
+            served = (Served("default", "order"),)
+            await self.work.register_worker(
+                RegisterWorker(namespace="default", id=self.id, host="here", pid=1, served=served, slots=10)
+            )
 
     async def claim_one(self, **options: Any) -> ClaimedRun:
         (run,) = await self.claim(**options)
@@ -361,7 +392,7 @@ class ByHand:
             attempt=1,
             order=0,
             failures=0,
-            input_hash=b"hash",
+            input_hash=HASH,
             output=b"1",
             ran_for=Duration(0),
         )
@@ -377,7 +408,7 @@ class ByHand:
             attempt=1,
             order=0,
             failures=0,
-            input_hash=b"hash",
+            input_hash=HASH,
             failure=BROKEN,
             retry=RetryPolicy(initial_for=MINUTE, factor=1, max_for=MINUTE),
             ran_for=Duration(0),
@@ -390,7 +421,7 @@ class ByHand:
             token=run.token,
             key="sleep",
             kind=StepKind.SLEEP,
-            input_hash=b"hash",
+            input_hash=HASH,
             due_for=due_for,
         )
 
@@ -411,3 +442,13 @@ class ByHand:
 @pytest.fixture
 def gate() -> Gate:
     return Gate()
+
+
+def lead_through_wire(harness: Harness) -> None:
+    """Let everything the app of a harness asks go through a server of gRPC, and back."""
+    opening, clock = harness.app._opening, harness.clock
+
+    async def open_wired(open: Callable[[], Awaitable[Any]] = opening._open) -> Wired:
+        return await Wired.around(in_process(await open()), clock=clock)
+
+    opening._open = open_wired

@@ -294,7 +294,7 @@ WRITES: dict[str, Write] = {
             kind=StepKind.STEP,
             attempt=1,
             failures=0,
-            input_hash=b"hash",
+            input_hash=HASH,
         )
     ),
     "complete": lambda by, run: by.work.complete_step(by.completion(run)),

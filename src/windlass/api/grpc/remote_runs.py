@@ -32,7 +32,7 @@ from windlass.model.gate import Gate
 from windlass.model.message import Decision, Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
-from windlass.model.run import LogEntry, RunId, RunStatus, RunView, WorkerId
+from windlass.model.run import LogEntry, Run, RunId, RunStatus, RunView, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
@@ -40,6 +40,7 @@ from windlass.runtime import Clock, Ids
 from windlass.v1 import workflow_pb2
 from windlass.v1.common_pb2 import StartedRun
 
+PAGE_LIMIT = 500
 WAIT_FOR = Duration(20 * SECOND)  # in one call
 
 _STARTED = mirror(Started, StartedRun.DESCRIPTOR)
@@ -85,8 +86,15 @@ class RemoteRuns:
         return found
 
     async def list_runs(self, query: ListRuns) -> RunPage:
-        found: RunPage = await self._workflows.ask("ListRuns", query, RunPage)
-        return found
+        """A server gives at most 500 at a time; whoever wants more gets them in parts."""
+        runs: list[Run] = []
+        while True:
+            left = query.limit - len(runs)
+            asked = replace(query, limit=min(left, PAGE_LIMIT), before=runs[-1].id if runs else query.before)
+            found: RunPage = await self._workflows.ask("ListRuns", asked, RunPage)
+            runs.extend(found.runs)
+            if found.next is None or len(runs) >= query.limit:
+                return RunPage(runs=tuple(runs), next=found.next)
 
     async def list_steps(self, namespace: str, run_id: RunId) -> tuple[Step, ...]:
         found: list[Step] = []

@@ -1,0 +1,60 @@
+"""The same engine behind a wire: for tests that ask whether anybody can tell the difference."""
+
+from __future__ import annotations
+
+from windlass.api.grpc.channel import Target
+from windlass.api.grpc.remote import Remote
+from windlass.api.grpc.server import GrpcServer, make_server
+from windlass.embedded import Embedded
+from windlass.model.access import EVERY_NAMESPACE, CreateKey, Role
+from windlass.model.time import SECOND, Duration
+from windlass.rules.access import hash_secret, make_token
+from windlass.runtime import Clock
+from windlass.server.gate import Gate
+
+SECRET = bytes(range(32))
+GRACE_FOR = Duration(SECOND)
+ROLES = (Role.ADMIN,)
+
+
+class Wired(Embedded):
+    """An open engine whose doors lead through a server of gRPC on this machine, and back."""
+
+    @classmethod
+    async def around(cls, embedded: Embedded, *, clock: Clock) -> Wired:
+        wired = cls(embedded.engine, embedded._coordinator)
+        wired._gate = Gate(embedded.access, embedded.namespaces, clock=clock)
+        wired.server = make_server(embedded, wired._gate, clock=clock, host="127.0.0.1", port=0)
+        await wired.server.start()
+        key_id = "key_" + "0" * 26
+        await embedded.access.create_key(
+            CreateKey(id=key_id, namespace=EVERY_NAMESPACE, roles=ROLES, secret_hash=hash_secret(SECRET))
+        )
+        wired.token = make_token(key_id, SECRET)
+        target = Target(f"127.0.0.1:{wired.server.port}", None)
+        wired.remote = remote = Remote([target], token=wired.token, clock=clock, ids=embedded.ids)
+        wired.runs, wired.control, wired.schedules, wired.work = (
+            remote.runs,
+            remote.control,
+            remote.schedules,
+            remote.work,
+        )
+        wired.feed, wired.namespaces, wired.access, wired.admin = (
+            remote.feed,
+            remote.namespaces,
+            remote.access,
+            remote.admin,
+        )
+        return wired
+
+    server: GrpcServer
+    remote: Remote
+    token: str
+    _gate: Gate
+
+    async def close(self) -> None:
+        await self.remote.close()
+        await self.server.drain(GRACE_FOR)
+        await self.server.stop()
+        await self._gate.close()
+        await super().close()

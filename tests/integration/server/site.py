@@ -8,15 +8,19 @@ from urllib.parse import unquote
 import httpx
 
 from windlass.assembly import Opened
+from windlass.engine.coordinator.prune import Prune
+from windlass.engine.engine import Engine
 from windlass.model.access import CreateKey, Role
 from windlass.model.commands import RegisterWorker
 from windlass.model.run import WorkerId
+from windlass.model.time import DAY
 from windlass.model.worker import Served
 from windlass.rules.access import hash_secret, make_token
 from windlass.runtime import Clock, secret_bytes
 from windlass.server.gate import Gate
 from windlass.server.health import Health
 from windlass.server.http.app import make_app
+from windlass.testing.clock import FakeClock
 
 BASE = "http://localhost:7421"
 DEFAULT = "/v1/namespaces/default"
@@ -101,3 +105,11 @@ def error_of(answer: httpx.Response) -> dict[str, str]:
     assert body["error"]["request_id"] == answer.headers["x-request-id"]
     found: dict[str, str] = body["error"]
     return found
+
+
+async def prune(engine: Engine, clock: FakeClock) -> None:
+    """Remove all runs that are over, and what the log says of them."""
+    clock.advance("2d")
+    work = Prune(engine.parts, keep_for=DAY, batch=100)
+    while await work.tick():
+        continue

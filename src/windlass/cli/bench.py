@@ -36,7 +36,7 @@ DURABLE = {"sqlite": "synchronous = full", "postgresql": "fsync and synchronous_
 
 def _check_place(text: str) -> str:
     location = parse_url(text, source="--db")
-    if location.kind == "sqlite" and not Path(location.target).is_dir():
+    if location.kind == "grpc" or (location.kind == "sqlite" and not Path(location.target).is_dir()):
         raise InvalidInput(
             f"{text!r} is not a folder. It takes a folder, in which a file is made and removed again, or postgresql://…",
             reason="invalid_option",

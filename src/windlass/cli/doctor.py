@@ -12,12 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.text import Text
 
+from windlass.assembly import open_engine
 from windlass.cli.session import Session, is_missing, shared_options
 from windlass.cli.terminal import Screen, escape, wrapped
 from windlass.embedded import open_admin, read_schema_version
 from windlass.errors import WindlassError
 from windlass.model.checkup import Check, Checkup, Grade
 from windlass.rules import checkup as rules
+from windlass.runtime import system_rng
 from windlass.settings import FILE, OPTIONS, Location, Settings, parse_url, read_settings, resolve_url
 
 STYLES = {Grade.GOOD: "green", Grade.WARNING: "yellow", Grade.FAILED: "bold red", Grade.SKIPPED: "bright_black"}
@@ -75,6 +77,8 @@ def _configured(session: Session) -> tuple[Where | None, list[Check]]:
 
 
 async def _examined(session: Session, where: Where) -> list[Check]:
+    if where.location.kind == "grpc":
+        return await _asked_of_server(session, where)
     if is_missing(where.location):
         text = f"{where.location.shown} does not exist: name another with --url, or create it: windlass migrate"
         return [rules.unreadable("schema", text)]
@@ -88,6 +92,20 @@ async def _examined(session: Session, where: Where) -> list[Check]:
     except WindlassError as error:
         checks.append(rules.unreadable("database" if checks else "schema", str(error)))
     return checks
+
+
+async def _asked_of_server(session: Session, where: Where) -> list[Check]:
+    """What a server says of its database; its schema is as the server needs it, or it would not have started."""
+    try:
+        opened = await open_engine(where.url, where.settings, clock=session.clock, rng=system_rng())
+    except WindlassError as error:
+        return [rules.unreadable("server", str(error))]
+    try:
+        return list((await opened.admin.check_up()).checks)
+    except WindlassError as error:
+        return [rules.unreadable("server", str(error))]
+    finally:
+        await opened.close()
 
 
 def _page(checkup: Checkup, *, where: str, screen: Screen) -> Iterator[Text]:

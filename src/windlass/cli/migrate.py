@@ -7,9 +7,10 @@ import asyncio
 import click
 
 from windlass.assembly import open_engine
-from windlass.embedded import SchemaVersion, read_schema_version
 from windlass.cli.session import Session, is_missing, shared_options
 from windlass.cli.terminal import escape
+from windlass.embedded import SchemaVersion, read_schema_version
+from windlass.errors import NotAllowed
 from windlass.runtime import system_rng
 
 
@@ -21,6 +22,8 @@ def migrate(ctx: click.Context, /, *, is_check: bool) -> None:
     """Create the database or bring its schema up to date. Doing it twice is harmless."""
     session = ctx.ensure_object(Session)
     where = session.location.shown
+    if session.location.kind == "grpc":
+        raise NotAllowed(f"{where} is a server: it brings its database up to date itself when it starts.")
     has_file = not is_missing(session.location)
     before = asyncio.run(read_schema_version(session.url))
     if not is_check and before.is_behind:

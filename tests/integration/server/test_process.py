@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -232,6 +235,33 @@ def test_dev_without_an_app_is_a_server_alone(start: Start) -> None:
     server = start(command="dev")
     assert "app" not in server.until_serving()
     assert server.stop() == 0
+
+
+def test_the_command_line_asks_a_server_as_it_asks_a_database(start: Start) -> None:
+    server = start("shop:app", command="dev")
+    server.until_serving()
+    environ = {"WINDLASS_URL": f"grpc://localhost:{server.grpc_port}", "WINDLASS_TOKEN": server.token}
+
+    started = typed(server, "start", "shop:app", "order", "4", **environ)
+    with server.client() as client:
+        client.get(f"/v1/namespaces/default/runs/{started.stdout.strip()}/result?wait_secs=30")
+    shown, doctor = typed(server, "runs", "--json", **environ), typed(server, "doctor", "--json", **environ)
+    migrated = typed(server, "migrate", **environ)
+    without = typed(server, "runs", **{**environ, "WINDLASS_TOKEN": ""})
+
+    assert '"completed"' in shown.stdout, shown.stderr
+    assert doctor.returncode == 0, doctor.stdout
+    assert '"is_sound": true' in doctor.stdout
+    assert (migrated.returncode, without.returncode) == (1, 1)
+    assert "brings its database up to date itself" in migrated.stderr
+    assert "Set WINDLASS_TOKEN" in without.stderr
+
+
+def typed(server: ServerProcess, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
+    command = [sys.executable, "-m", "windlass", *args]
+    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": PATIENCE}
+    return subprocess.run(command, cwd=server.folder, env={**clean, **environ}, **options)
 
 
 @pytest.mark.parametrize("command", ["server", "dev"])

@@ -19,7 +19,8 @@ from tests.plans.given import ENTERED_BY, HOT, LARGE, SMALL, Call, Dialect, Hot,
 from windlass.store.base import Tx
 from windlass.store.catalog import load
 from windlass.store.postgres.connection import PostgresConnection
-from windlass.store.postgres.store import SESSION, PostgresStore
+from windlass.store.postgres.sessions import SESSION
+from windlass.store.postgres.store import PostgresStore
 from windlass.testing.postgres import PostgresServer
 
 T = TypeVar("T")

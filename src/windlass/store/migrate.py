@@ -82,7 +82,9 @@ def check_sqlite(connection: apsw.Connection, *, where: str) -> int:
 
 async def migrate_postgres(connection: asyncpg.Connection[Any], *, where: str) -> None:
     """Create or update the schema, or raise StoreRefused with nothing written."""
-    if await check_postgres(connection, where=where) == len(migrations("postgres")):
+    async with connection.transaction(isolation="read_committed"):  # through a pooler, one session for all of a look
+        found = await check_postgres(connection, where=where)
+    if found == len(migrations("postgres")):
         return
     async with connection.transaction(isolation="read_committed"):
         await connection.execute(f"select pg_advisory_xact_lock({ADVISORY_LOCK})")

@@ -52,11 +52,12 @@ async def read_postgres(url: str) -> int:
     """Connect and look; 0 if there is no schema of ours. Raises StoreRefused if it cannot be used."""
     where = name_of(url)
     try:
-        session = await asyncpg.connect(url, timeout=CONNECT_SECONDS)
+        session = await asyncpg.connect(url, timeout=CONNECT_SECONDS, statement_cache_size=0)
     except (*DriverError, ValueError) as error:
         raise refuse(error, where=where) from None
     try:
-        return await check_postgres(session, where=where)
+        async with session.transaction():  # of a pooler, one session for all of it
+            return await check_postgres(session, where=where)
     except DriverError as error:
         raise refuse(error, where=where) from None
     finally:

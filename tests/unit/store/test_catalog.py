@@ -10,7 +10,8 @@ import pytest
 
 from windlass.store.catalog import DATABASE_CLOCK, Dialect, load
 from windlass.store.migrate import migrate_sqlite
-from windlass.store.postgres.store import SESSION, PostgresStore
+from windlass.store.postgres.sessions import SESSION
+from windlass.store.postgres.store import PostgresStore
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ class SessionLocks:
     def __init__(self, connect: Callable[[], Coroutine[Any, Any, Session]], *, clock: Clock, where: str) -> None:
         self._connect, self._clock, self._where = connect, clock, where
         self.free_for, self.settled_after = FREE_FOR, SETTLED_AFTER
+        self.is_possible = True  # not where a pooler gives out sessions: then there is nothing to hold a lock with
         self._pace = SystemClock()  # how soon a connection can be had again is a matter of real time
         self._session: Session | None = None
         self._own: set[WorkerId] = set()
@@ -96,6 +97,8 @@ class SessionLocks:
         self._keeper: asyncio.Task[None] | None = None
 
     async def take(self, worker: WorkerId) -> LockKind | None:
+        if not self.is_possible:
+            return None
         self._own.add(worker)
         async with self._turn:
             session = await self._opened()
@@ -109,7 +112,7 @@ class SessionLocks:
     async def free(self, workers: Collection[WorkerId]) -> list[WorkerId]:
         # A session may take its own lock once more: workers of this process are not to be asked about.
         others = [worker for worker in workers if worker not in self._own]
-        if not others:
+        if not others or not self.is_possible:
             return []
         async with self._turn:
             session, now = await self._opened(), self._clock.monotonic()
@@ -130,7 +133,7 @@ class SessionLocks:
         return now if look is None or now - look.last > FORGOTTEN_AFTER else look.first
 
     async def seize(self, worker: WorkerId) -> bool:
-        if worker in self._own:
+        if worker in self._own or not self.is_possible:
             return False
         async with self._turn:
             return await self._take(await self._opened(), worker)

@@ -14,12 +14,13 @@ from windlass.errors import NotAllowed, StoreRefused
 from windlass.runtime import Clock, SystemClock
 from windlass.store.base import Hooks, Lane, NoHooks, Tx
 from windlass.store.catalog import load
-from windlass.store.migrate import SCHEMA, migrate_postgres
+from windlass.store.migrate import migrate_postgres
 from windlass.store.postgres.connection import PostgresConnection, SingleStatement
 from windlass.store.postgres.errors import DriverError, Repeatable, name_of, refuse, translate
 from windlass.store.postgres.locks import SESSION as LOCK_SESSION
 from windlass.store.postgres.locks import SessionLocks
 from windlass.store.postgres.pool import Pool
+from windlass.store.postgres.sessions import CONNECT_SECONDS, Sessions
 
 if TYPE_CHECKING:
     from windlass.store.postgres.pool import Session
@@ -30,21 +31,7 @@ Transaction = Callable[[Tx], Awaitable[T]]
 OLDEST_SERVER = 14
 CONNECTIONS = 8
 ATTEMPTS = 5  # of a transaction that ran into a deadlock
-CONNECT_SECONDS, CLOSE_SECONDS = 10.0, 5.0
-SESSION = {
-    "application_name": "windlass",
-    "search_path": SCHEMA,
-    "default_transaction_isolation": "read committed",
-    # Every statement is written for one plan, by index: planning anew at every batch costs a quarter of its time, and a
-    # plan made while the tables were small must not turn into a scan when they are large.
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "max_parallel_workers_per_gather": "0",
-    "jit": "off",
-    # A process that is stopped in the middle of a transaction must not hold its locks for ever.
-    "idle_in_transaction_session_timeout": "60s",
-}
+CLOSE_SECONDS = 5.0
 
 
 class PostgresStore:
@@ -63,6 +50,7 @@ class PostgresStore:
         )
         self._url, self._clock, self._where = url, clock, name_of(url)
         self._catalog = load("postgres", has_injected_clock=clock is not None)
+        self._sessions = Sessions(url, where=self._where)
         self._pool: Pool | None = None
         self.locks = SessionLocks(self._connect_worker, clock=clock or SystemClock(), where=self._where)
         self._running: set[asyncio.Task[Any]] = set()
@@ -74,7 +62,7 @@ class PostgresStore:
         if self._pool is not None:
             raise NotAllowed("The store is open already.")
         try:
-            session = await self._connect()
+            session = await self._sessions.first()
         except (*DriverError, ValueError) as error:
             raise refuse(error, where=self._where) from None
         try:
@@ -88,8 +76,9 @@ class PostgresStore:
         except BaseException:
             session.terminate()
             raise
-        self._pool, self._process = Pool(self._connect, limit=CONNECTIONS), os.getpid()
+        self._pool, self._process = Pool(self._sessions.connect, limit=CONNECTIONS), os.getpid()
         self._pool.release(session)
+        self.locks.is_possible = not self._sessions.is_pooled
 
     async def close(self) -> None:
         """Let go of every connection. Closing twice is fine."""
@@ -107,7 +96,7 @@ class PostgresStore:
 
     async def run_tx(self, name: str, fn: Transaction[T], *, single: bool = False, is_cancellable: bool = True) -> T:
         """Run fn in one transaction, or as one statement that is its own; again after a deadlock."""
-        work = self._single if single else self._transaction
+        work = self._single if single and not self._sessions.is_pooled else self._transaction
         run = self._whole if is_cancellable else self._with_session
         for _ in range(ATTEMPTS):
             try:
@@ -185,7 +174,7 @@ class PostgresStore:
 
     async def _transaction(self, session: Session, name: str, fn: Transaction[T]) -> T:
         await self._hook(self.hooks.before_begin, name)
-        await session.execute("begin")
+        await session.execute(self._sessions.begin)
         result = await fn(Tx(PostgresConnection(session, catalog=self._catalog, clock=self._clock)))
         await self._hook(self.hooks.before_commit, name)
         await session.execute("commit")
@@ -205,15 +194,12 @@ class PostgresStore:
 
     async def _snapshot(self, session: Session, fn: Transaction[T], *, single: bool) -> T:
         tx = Tx(PostgresConnection(session, catalog=self._catalog, clock=self._clock, is_read_only=True))
-        if single:
+        if single and not self._sessions.is_pooled:
             return await fn(tx)
-        await session.execute("begin isolation level repeatable read read only")
+        await session.execute(self._sessions.begin_snapshot)
         result = await fn(tx)
         await session.execute("commit")
         return result
-
-    async def _connect(self) -> Session:
-        return await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, server_settings=SESSION)
 
     async def _connect_worker(self) -> Session:
         return await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, server_settings=LOCK_SESSION)

@@ -13,7 +13,7 @@ from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run
 from windlass.model.schedule import Schedule
 from windlass.model.step import Step
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 from windlass.model.worker import Worker
 from windlass.store.catalog import Dialect
 from windlass.store.migrate import migrations
@@ -106,7 +106,14 @@ class CheckQueries:
         """How far the feed of the log is behind, and behind whom."""
         ((held_since, ahead),) = await self._connection.all("feed_state")
         holders = tuple(
-            Holder(pid=row[0], application=row[1], person=row[2], database=row[3], state=row[4], open_for=row[5] or 0)
+            Holder(
+                pid=row[0],
+                application=row[1],
+                person=row[2],
+                database=row[3],
+                state=row[4],
+                open_for=Duration(row[5] or 0),
+            )
             for row in await self._connection.all("feed_holders")
         )
         return FeedState(held_since=held_since, ahead=ahead, holders=holders)

@@ -58,5 +58,5 @@ def _open_remote(location: Location, settings: Settings, *, clock: Clock, ids: I
         text = f"grpc:// needs more than is installed ({missing.name}): pip install 'windlass[grpc]'"
         raise NotAllowed(text) from None
     authority = None if settings.tls_ca is None else Path(settings.tls_ca)
-    target = make_target(location.host, location.port, is_tls=location.is_tls, authority=authority)
-    return Remote([target], token=None if settings.token is None else settings.token.reveal(), clock=clock, ids=ids)
+    targets = [make_target(host, port, is_tls=location.is_tls, authority=authority) for host, port in location.hosts]
+    return Remote(targets, token=None if settings.token is None else settings.token.reveal(), clock=clock, ids=ids)

@@ -18,9 +18,8 @@ class Location(Struct, frozen=True, kw_only=True):
     kind: Literal["sqlite", "postgresql", "grpc"]
     target: str  # a path (or ":memory:"), the whole URL, or the host and port of a server
     shown: str  # the same without its password: the only form that may be logged
-    # Of a server:
-    host: str = ""
-    port: int = 0
+    # Of a server, or of several that serve one database:
+    hosts: tuple[tuple[str, int], ...] = ()  # each with its port
     is_tls: bool = False
 
 
@@ -95,23 +94,30 @@ def _postgresql(url: str, rest: str, source: str) -> Location:
 
 def _server(url: str, rest: str, source: str, *, is_tls: bool) -> Location:
     """A token is sent in plain text to this machine only: every other host is asked over TLS, under both names."""
+    if "@" in rest:
+        raise _bad_url(source, "names a user, and a server knows keys: set WINDLASS_TOKEN")
+    if not rest.startswith("//") or "?" in rest or "#" in rest or "/" in rest[2:].rstrip("/"):
+        raise _bad_url(source, "has something else than the hosts and ports of servers behind its scheme")
+    hosts = tuple(_host(text, source) for text in rest[2:].rstrip("/").split(","))
+    if len(set(hosts)) < len(hosts):
+        raise _bad_url(source, "names a server twice")
+    target = ",".join(f"{f'[{host}]' if ':' in host else host}:{port}" for host, port in hosts)
+    is_tls = is_tls or not all(is_loopback(host) for host, _ in hosts)
+    shown = f"{'grpcs' if is_tls else 'grpc'}://{target}"
+    return Location(kind="grpc", target=target, shown=shown, hosts=hosts, is_tls=is_tls)
+
+
+def _host(text: str, source: str) -> tuple[str, int]:
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"//{text}")
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise _bad_url(source, "has a port or a host that cannot be read") from None
-    if "@" in rest:
-        raise _bad_url(source, "names a user, and a server knows keys: set WINDLASS_TOKEN")
-    if not rest.startswith("//") or not (is_address(host) or HOST.fullmatch(host)):
+    if not (is_address(host) or HOST.fullmatch(host)):
         raise _bad_url(source, "names no host")
     if port == 0:
         raise _bad_url(source, "has port 0; ports go from 1 to 65535")
-    if parts.path.strip("/") or "?" in rest or "#" in rest:
-        raise _bad_url(source, "has something behind the host and port of the server")
-    target = f"{f'[{host}]' if ':' in host else host}:{port or GRPC_PORT}"
-    is_tls = is_tls or not is_loopback(host)
-    shown = f"{'grpcs' if is_tls else 'grpc'}://{target}"
-    return Location(kind="grpc", target=target, shown=shown, host=host, port=port or GRPC_PORT, is_tls=is_tls)
+    return host, port or GRPC_PORT
 
 
 def is_address(text: str) -> bool:

@@ -364,6 +364,11 @@ def test_known_forms_of_a_url(url: str, kind: str, target: str) -> None:
         "grpc://host?tls=no",
         "grpc://a b",
         "grpc://-",
+        "grpc://one:7420,",
+        "grpc://one:7420,,two:7420",
+        "grpc://one:7420,two:0",
+        "grpc://one:7420,hunter2@two:7420",
+        "grpc://one:7420,one",
     ],
 )
 def test_other_urls_are_refused_with_the_forms_and_without_the_password(url: str) -> None:
@@ -397,7 +402,24 @@ def test_a_server_is_asked_over_tls_unless_it_is_this_machine(url: str, target: 
 
     assert (location.kind, location.target, location.is_tls) == ("grpc", target, is_tls)
     assert location.shown == f"{'grpcs' if is_tls else 'grpc'}://{target}"
-    assert f"{location.host}:{location.port}" == target.replace("[", "").replace("]", "")
+    ((host, port),) = location.hosts
+    assert f"{host}:{port}" == target.replace("[", "").replace("]", "")
+
+
+@pytest.mark.spec("security:S-26")
+@pytest.mark.parametrize(
+    ("url", "hosts", "is_tls"),
+    [
+        ("grpc://localhost:7420,localhost:7520", (("localhost", 7420), ("localhost", 7520)), False),
+        ("grpc://[::1],127.0.0.1:1/", (("::1", 7420), ("127.0.0.1", 1)), False),
+        ("grpc://localhost,one.example.org", (("localhost", 7420), ("one.example.org", 7420)), True),
+    ],
+)
+def test_several_servers_are_named_in_one_url(url: str, hosts: tuple[tuple[str, int], ...], is_tls: bool) -> None:
+    location = parse_url(url)
+
+    assert (location.hosts, location.is_tls) == (hosts, is_tls)
+    assert parse_url(location.shown) == location
 
 
 @pytest.mark.parametrize(

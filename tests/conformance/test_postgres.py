@@ -9,8 +9,11 @@ import asyncpg
 import pytest
 
 from tests.emptying import EMPTY_EVERY_TABLE
+from windlass.errors import WrongState
+from windlass.model.namespace import CreateNamespace
 from windlass.store.base import Store
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.queries.namespaces import NamespaceQueries
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance import (
     AccessConformance,
@@ -46,6 +49,7 @@ from windlass.testing.conformance import (
     WorkerConformance,
 )
 from windlass.testing.conformance.fencing import PATIENCE, Blocked
+from windlass.testing.conformance.given import engine_on, start
 from windlass.testing.postgres import PostgresServer
 
 # The one thing that waits in this database is the late write.
@@ -199,6 +203,26 @@ class TestAccess(AccessConformance): ...
 
 class TestNamespaces(NamespaceConformance):
     until_blocked = TestFencing.until_blocked
+
+    async def test_a_run_that_comes_while_its_namespace_is_deleted_keeps_its_key(
+        self, store: Store, second_store: Store, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Runs are looked for behind the removal of keys: else one that comes in between would lose its own."""
+        engine, other = engine_on(store, clock), engine_on(second_store, clock)
+        await engine.namespaces.create_namespace(CreateNamespace(name="acme"))
+        await engine.namespaces.set_enabled("acme", is_enabled=False)
+        remove = NamespaceQueries.remove_leavings
+
+        async def start_and_remove(queries: NamespaceQueries, name: str) -> None:
+            await other.runs.start_run(start(namespace="acme", key="once"))
+            await remove(queries, name)
+
+        monkeypatch.setattr(NamespaceQueries, "remove_leavings", start_and_remove)
+
+        with pytest.raises(WrongState, match="1 run"):
+            await engine.namespaces.delete_namespace("acme")
+
+        assert (await engine.runs.find_run("acme", "once")).key == "once"
 
 
 class TestAudit(AuditConformance): ...

@@ -111,6 +111,7 @@ BROKEN: dict[str, str] = {
     ),
     "a schedule is paused and due": schedule("paused", "1"),
     "an active schedule has no next time": schedule("active", "null"),
+    "a namespace is disabled and its gate is open": "update namespaces set is_enabled = 0",
     "a message belongs to no run": "update inbox set run_id = 'run_unknown'",
     "a message was received by no step": "update inbox set taken_by = 'nobody'",
     "a step received two messages": "update inbox set taken_by = 'receive/greeting'",

@@ -197,6 +197,11 @@ select 'an active schedule has no next time', d.namespace, d.name from schedules
                     where r.namespace = d.namespace and r.schedule = d.name and r.finished_at is null
                       and r.unmet > 0 and r.attempts = 0)
 union all
+select 'a namespace is disabled and its gate is open', n.name, n.name from namespaces n
+ where n.is_enabled = 0
+   and not exists (select 1 from gates g
+                    where g.namespace = n.name and g.name = n.name and g.kind = 'namespace' and g.is_paused = 1)
+union all
 select 'a message belongs to no run', m.namespace, m.run_id || ' ' || m.id from inbox m
  where not exists (select 1 from runs r where r.namespace = m.namespace and r.id = m.run_id)
 union all

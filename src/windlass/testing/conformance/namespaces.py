@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from windlass.engine.engine import Engine
 from windlass.errors import AlreadyExists, InvalidInput, NotFound, Unavailable, WrongState
 from windlass.model.access import EVERY_NAMESPACE
 from windlass.model.commands import SetGate
-from windlass.model.gate import GateKind
+from windlass.model.gate import Gate, GateKind
 from windlass.model.namespace import CreateNamespace, Namespace
 from windlass.model.page import ListRuns
 from windlass.model.run import RunStatus
@@ -20,6 +21,7 @@ from windlass.model.schedule import CatchUp
 from windlass.model.schedule_commands import DeleteSchedule
 from windlass.model.time import HOUR, MINUTE, Instant
 from windlass.store.base import Store, Tx
+from windlass.store.queries.gates import NewGate
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.access import creating
 from windlass.testing.conformance.fencing import Blocked, FencingConformance, meanwhile
@@ -261,20 +263,29 @@ class NamespaceConformance(EngineConformance):
         assert await store.read("next", lambda tx: tx.schedules.next(after=Instant(0))) is None
         assert await store.read("due", lambda tx: tx.schedules.due(limit=10)) == []
 
-    async def test_what_was_seen_due_is_not_fired_once_it_is_disabled(
-        self, store: Store, second_store: Store, clock: FakeClock
+    async def test_what_was_seen_due_is_not_fired_by_whoever_waits_for_it_to_be_disabled(
+        self, store: Store, second_store: Store, clock: FakeClock, until_blocked: Blocked
     ) -> None:
         """The look of a coordinator is one read, and firing another transaction: in between somebody disables."""
-        engine, other = engine_on(store, clock), engine_on(second_store, clock)
+        engine = engine_on(store, clock)
         await engine.schedules.put_schedule(putting())
         clock.advance(HOUR)
-        due = await store.read("due", lambda tx: tx.schedules.due(limit=10))
-        assert len(due) == 1
-        await disable(other)
+        (due,) = await store.read("due", lambda tx: tx.schedules.due(limit=10))
 
-        done = await fire_schedules._fire_one(engine.parts, due[0], now=Instant(clock.now()), grace=MINUTE)
+        async def disable_it(tx: Tx) -> None:
+            await tx.gates.lock()
+            await tx.gates.enter([NewGate(NAMESPACE, GateKind.NAMESPACE, NAMESPACE)])
+            await tx.gates.set(Gate(namespace=NAMESPACE, kind=GateKind.NAMESPACE, name=NAMESPACE, is_paused=True))
+            await tx.namespaces.enter(NAMESPACE)
+            await tx.namespaces.set(NAMESPACE, is_enabled=False, closes_gate=True)
+
+        def fire() -> Awaitable[fire_schedules.Fired]:
+            return fire_schedules._fire_one(engine.parts, due, now=Instant(clock.now()), grace=MINUTE)
+
+        done = await meanwhile(second_store, disable_it, fire, until_blocked)
 
         assert (done.runs, done.has_moved) == ((), False)
+        assert await runs_of(engine) == []
 
     # It goes
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import grpc
 
 from windlass import errors
+from windlass.api.statuses import HIDDEN, INTERNAL
 from windlass.errors import InvalidInput, NotAllowed, Unavailable, WindlassError
 from windlass.v1.common_pb2 import ErrorDetail
 
+LOGGER = logging.getLogger("windlass.server.grpc")
 TRAILER = "windlass-error-bin"
 Code = grpc.StatusCode
 
@@ -27,7 +30,7 @@ TABLE: dict[type[WindlassError], tuple[grpc.StatusCode, tuple[str, ...]]] = {
     errors.Forbidden: (Code.PERMISSION_DENIED, ()),
     errors.Busy: (Code.RESOURCE_EXHAUSTED, ()),
     errors.Unavailable: (Code.UNAVAILABLE, ()),
-    errors.ReplayMismatch: (Code.FAILED_PRECONDITION, ()),
+    errors.ReplayMismatch: (Code.FAILED_PRECONDITION, ("name", "state", "wanted")),
     errors.ResultTimeout: (Code.DEADLINE_EXCEEDED, ("name", "state")),
     errors.StoreRefused: (Code.UNAVAILABLE, ()),
 }
@@ -36,19 +39,22 @@ _NAMES: dict[type[WindlassError], dict[str, str]] = {
     errors.WrongState: {"name": "id"},
     errors.AmbiguousStep: {"name": "step"},
     errors.ClaimLost: {"name": "run_id"},
+    errors.ReplayMismatch: {"name": "step", "state": "recorded", "wanted": "found"},
     errors.ResultTimeout: {"name": "run_id", "state": "status"},
 }
+LEAVING = "This server is stopping. Ask another one."
 _CLASSES = {cls.code: cls for cls in TABLE}
-INTERNAL = "The server failed; its log has more under this request id."
-NOT_USABLE = "The database of the server cannot be used; its log says why."
 
 
 def to_detail(error: Exception, *, request_id: str = "") -> ErrorDetail:
     """What of an error may leave the server: nothing that is not ours, and nothing about the database itself."""
     cls = next((cls for cls in TABLE if type(error) is cls), None)
     if cls is None:
-        return ErrorDetail(code="internal", message=INTERNAL, request_id=request_id)
-    text = NOT_USABLE if cls is errors.StoreRefused else str(error)
+        return ErrorDetail(code=INTERNAL, message=HIDDEN[INTERNAL], request_id=request_id)
+    text = str(error)
+    if cls.code in HIDDEN and text != LEAVING:
+        LOGGER.warning("Request %s cannot be answered: %s", request_id, text)
+        text = HIDDEN[cls.code]
     detail = ErrorDetail(code=cls.code, message=text, request_id=request_id)
     for name in TABLE[cls][1]:
         value = getattr(error, _NAMES.get(cls, {}).get(name, name))

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from windlass.api.admission import Admission, Caller
 from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
-from windlass.api.grpc.errors import TRAILER, status_of, to_detail
+from windlass.api.grpc.errors import LEAVING, TRAILER, status_of, to_detail
 from windlass.api.grpc.table import SERVICES, Call, Row
 from windlass.api.lanes import KnownLanes
 from windlass.api.operations import OPERATIONS
@@ -202,7 +202,7 @@ class GrpcServer:
                 if task.done():
                     break
                 if self._leaving.done():
-                    raise Unavailable("This server is stopping. Ask another one.")
+                    raise Unavailable(LEAVING)
                 if not await self.admission.still_admitted(caller):
                     raise NotAuthenticated("The key of this call is not accepted any more.")
             return task.result()

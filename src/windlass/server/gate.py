@@ -62,7 +62,7 @@ class Gate:
         self._namespaces: Remembered[Namespace] = Remembered(
             namespaces.get_namespace, clock=clock, keep_for=BELIEVED_FOR, is_kept=lambda found: found.is_enabled
         )
-        self._throttle = Throttle(clock)
+        self._of_sources, self._of_keys = Throttle(clock), Throttle(clock)
         self._one_by_one = asyncio.Lock()  # lookups of those who failed too often
         self._refusals = Refusals(access, clock=clock)
 
@@ -120,7 +120,7 @@ class Gate:
 
     async def _look_up_slowly(self, key_id: str, source: str) -> Key | None:
         """Those who guess do not keep the store busy: they stand in one line, in which no known key has to wait."""
-        if self._keys.was_known(key_id) or not self._throttle.is_exhausted(source):
+        if self._keys.was_known(key_id) or not self._of_sources.is_exhausted(source):
             return await self._look_up_key(key_id)
         async with self._one_by_one:
             return await self._look_up_key(key_id)
@@ -134,9 +134,9 @@ class Gate:
             raise _cannot_say(error) from None
 
     def _refuse(self, key: Key | None, source: str, *, actor: str, operation: str, request_id: str) -> NoReturn:
-        is_left = self._throttle.take(source)
+        is_left = self._of_sources.take(source)
         if actor:  # of one key too, from wherever it is tried
-            is_left = self._throttle.take(actor) and is_left
+            is_left = self._of_keys.take(actor) and is_left
         if not is_left:
             raise Busy(TOO_OFTEN)
         self._note(key, operation, "not authenticated", request_id, actor=actor)

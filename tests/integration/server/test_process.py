@@ -15,8 +15,10 @@ from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from tests.integration.server.process import PATIENCE, ServerProcess
+from windlass.cli.main import cli
 
 Start = Callable[..., ServerProcess]
 APP = """
@@ -270,3 +272,20 @@ def test_a_server_is_no_client_of_another(start: Start, command: str) -> None:
 
     assert server.wait() == 1
     assert "is a server itself" in server.stderr
+
+
+@pytest.mark.parametrize("command", ["server", "dev"])
+@pytest.mark.parametrize("missing", ["grpc", "uvicorn", "starlette"])
+def test_a_server_that_is_not_installed_says_how_to_install_it(
+    command: str, missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    result = CliRunner().invoke(cli, [command])
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"windlass: The server is not installed ({missing} is missing): pip install 'windlass[server]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []

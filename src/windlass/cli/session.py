@@ -204,7 +204,7 @@ def shared_options(command: Command) -> Command:
         ),
         click.option(
             "--url", type=Text(), callback=_keep("given_url"), expose_value=False,
-            help="The database: a file, postgresql://… or grpc://…  [default: WINDLASS_URL, windlass.toml, windlass.db]",
+            help="The database: file, postgresql://… or grpc://…  [default: WINDLASS_URL, windlass.toml, windlass.db]",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -26,7 +26,7 @@ import msgspec
 
 import windlass
 from tests.crash.scenarios import named
-from tests.processes import beside, coordinating
+from tests.processes import afar, beside, coordinating
 from tests.processes.beside import told_to_leave
 from windlass.answers import Answer
 from windlass.api.service import Work
@@ -314,6 +314,7 @@ ENTRIES: dict[str, Callable[..., int | None]] = {
     "ask": ask,
     "stall": stall,
     "live": live,
+    **afar.ENTRIES,
     **beside.ENTRIES,
     **coordinating.ENTRIES,
 }

@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,20 @@ def free_ports(count: int) -> list[int]:
 class ServerProcess:
     """One of them. What it writes to the standard output is an object per line."""
 
-    def __init__(self, folder: Path, *args: str, command: str = "server", env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *args: str,
+        command: str = "server",
+        env: dict[str, str] | None = None,
+        ports: Sequence[int] = (),  # as those of one before that this one replaces
+    ) -> None:
         self.folder = folder
-        self.grpc_port, self.http_port = free_ports(2)
+        self.grpc_port, self.http_port = ports or free_ports(2)
         self.stderr_path = folder / f"stderr-{self.grpc_port}.txt"
         ports = ["--grpc-port", str(self.grpc_port), "--http-port", str(self.http_port)]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
-        with self.stderr_path.open("wb") as complaints:
+        with self.stderr_path.open("ab") as complaints:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "windlass", "--json", command, *ports, *args],
                 cwd=folder,

@@ -1,0 +1,230 @@
+"""Two servers, some workers and a client on one PostgreSQL, every wire through a proxy; and somebody who breaks them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from tests.integration.server.process import ServerProcess
+from tests.processes.children import Child, Nursery
+from windlass.testing.postgres import PostgresServer
+from windlass.testing.proxy import Proxy
+
+SERVERS, WORKERS = 2, 4
+VISIBILITY = 4.0  # seconds a claim lasts: how long the runs of a killed worker stay behind
+MAX_RECOVERIES = 1_000  # whoever kills here does so without pity, and none of it is the fault of a run
+SHORTEST, LONGEST = 0.1, 0.9  # seconds between two faults
+OURS = """
+select pid from pg_stat_activity
+ where datname = current_database() and application_name like 'windlass%' and pid <> pg_backend_pid()
+"""
+# How often each fault comes, in an order made up from the seed.
+FAULTS = {
+    "worker killed": 10,
+    "worker stopped": 10,
+    "server killed": 5,
+    "server stopped": 5,
+    "backends terminated": 10,
+    "connections cut": 10,
+    "answers cut off": 10,
+    "silence on the wire": 5,
+    "postgresql restarted": 2,
+}
+
+
+class Site:
+    """Everything that runs. `async with site(…)` starts it; what is left of it ends with the block."""
+
+    def __init__(self, folder: Path, nursery: Nursery, postgres: PostgresServer, *, url: str) -> None:
+        self.folder, self.url, self.postgres = folder, url, postgres
+        self.journal = folder / "journal"
+        self.journal.touch()
+        self._nursery = nursery
+        self.servers: list[ServerProcess] = []
+        self.proxies: list[Proxy] = []
+        self.workers: list[Child] = []
+        self.token = ""
+        self.killed: list[int] = []  # workers, by number
+
+    def start_server(self, ports: tuple[int, ...] = ()) -> ServerProcess:
+        env = {
+            "WINDLASS_WORKER_MAX_RECOVERIES": str(MAX_RECOVERIES),
+            "WINDLASS_WORKER_POLL_INTERVAL_SECS": "1",
+            "WINDLASS_SERVER_GRACE_SECS": "5",
+        }
+        return ServerProcess(self.folder, "--url", self.url, env=env, ports=ports)
+
+    def start_worker(self, place: int) -> Child:
+        return self._start("work_afar", place, visibility=VISIBILITY)
+
+    def start_client(self, **arguments: Any) -> Child:
+        return self._start("ask_afar", 0, **arguments)
+
+    def _start(self, entry: str, place: int, **arguments: Any) -> Child:
+        ports = [proxy.port for proxy in self.proxies]
+        ordered = ports[place % SERVERS :] + ports[: place % SERVERS]
+        url = "grpc://" + ",".join(f"127.0.0.1:{port}" for port in ordered)
+        return self._nursery.start(entry, url=url, token=self.token, journal=self.journal, **arguments)
+
+
+@asynccontextmanager
+async def opened(site: Site) -> AsyncIterator[Site]:
+    try:
+        async with AsyncExitStack() as stack:
+            for number in range(SERVERS):
+                server = site.start_server()
+                site.servers.append(server)
+                await asyncio.to_thread(server.until_serving, is_first=number == 0)
+                proxy = Proxy("127.0.0.1", server.grpc_port)
+                site.proxies.append(await stack.enter_async_context(proxy))
+            site.token = site.servers[0].token
+            site.workers += [site.start_worker(place) for place in range(WORKERS)]
+            yield site
+    finally:
+        for server in site.servers:
+            server.close()
+
+
+class Nemesis:
+    """Does one thing after the other to a site; each heals after a while, beside the next ones."""
+
+    def __init__(self, site: Site, *, seed: str, scale: int = 1) -> None:
+        self._site, self._chance = site, random.Random(seed)
+        self._order = [kind for kind, times in FAULTS.items() for _ in range(times * scale)]
+        self._chance.shuffle(self._order)
+        self.done: Counter[str] = Counter()
+        self._well_workers, self._well_servers = set(range(WORKERS)), set(range(SERVERS))
+        self._healing: set[asyncio.Task[None]] = set()
+        self._ways: dict[str, Callable[[], Awaitable[int]]] = {
+            "worker killed": self._kill_worker,
+            "worker stopped": self._stop_worker,
+            "server killed": self._kill_server,
+            "server stopped": self._stop_server,
+            "backends terminated": self._terminate_backends,
+            "connections cut": self._cut,
+            "answers cut off": self._cut_answers,
+            "silence on the wire": self._silence,
+            "postgresql restarted": self._restart_postgres,
+        }
+
+    async def strike(self) -> None:
+        """All of it, and then everything is well again."""
+        for kind in self._order:
+            await asyncio.sleep(self._chance.uniform(SHORTEST, LONGEST))
+            self.done[kind] += await self._ways[kind]()
+        await asyncio.gather(*self._healing)
+
+    def _later(self, seconds: float, heal: Callable[[], None]) -> None:
+        async def healed() -> None:
+            await asyncio.sleep(seconds)
+            heal()
+
+        task = asyncio.get_running_loop().create_task(healed())
+        self._healing.add(task)
+
+    async def _kill_worker(self) -> int:
+        if not self._well_workers:
+            return 0
+        place = self._chance.choice(sorted(self._well_workers))
+        self._well_workers.discard(place)
+        victim = self._site.workers[place]
+        assert victim.end(signal.SIGKILL) == -signal.SIGKILL, victim.complaints
+        self._site.killed.append(victim.number)
+
+        def heal() -> None:
+            self._site.workers[place] = self._site.start_worker(place)
+            self._well_workers.add(place)
+
+        self._later(self._chance.uniform(0, 1), heal)
+        return 1
+
+    async def _stop_worker(self) -> int:
+        if not self._well_workers:
+            return 0
+        place = self._chance.choice(sorted(self._well_workers))
+        self._well_workers.discard(place)
+        victim = self._site.workers[place]
+        victim.send(signal.SIGSTOP)
+
+        def heal() -> None:
+            victim.send(signal.SIGCONT)
+            self._well_workers.add(place)
+
+        self._later(self._chance.uniform(0.2, 1.5 * VISIBILITY), heal)  # some of them beyond their claims
+        return 1
+
+    async def _kill_server(self) -> int:
+        if not self._well_servers:
+            return 0
+        place = self._chance.choice(sorted(self._well_servers))
+        self._well_servers.discard(place)
+        victim = self._site.servers[place]
+        victim.send(signal.SIGKILL)
+        assert victim.wait() == -signal.SIGKILL, victim.stderr
+        victim.close()
+
+        def heal() -> None:
+            ports = (victim.grpc_port, victim.http_port)
+            self._site.servers[place] = self._site.start_server(ports)
+            self._well_servers.add(place)
+
+        self._later(self._chance.uniform(0, 1), heal)
+        return 1
+
+    async def _stop_server(self) -> int:
+        if not self._well_servers:
+            return 0
+        place = self._chance.choice(sorted(self._well_servers))
+        self._well_servers.discard(place)
+        victim = self._site.servers[place]
+        victim.send(signal.SIGSTOP)
+
+        def heal() -> None:
+            victim.send(signal.SIGCONT)
+            self._well_servers.add(place)
+
+        self._later(self._chance.uniform(0.2, 1.5 * VISIBILITY), heal)
+        return 1
+
+    async def _terminate_backends(self) -> int:
+        connection = await asyncpg.connect(self._site.url, ssl=False)
+        try:
+            found = sorted(row[0] for row in await connection.fetch(OURS))
+            victims = self._chance.sample(found, min(len(found), self._chance.randint(1, 8)))
+            return sum([await connection.fetchval("select pg_terminate_backend($1)", pid) for pid in victims])
+        finally:
+            await connection.close()
+
+    async def _cut(self) -> int:
+        return self._chance.choice(self._site.proxies).cut()
+
+    async def _cut_answers(self) -> int:
+        count = self._chance.randint(1, 4)
+        self._chance.choice(self._site.proxies).cut_next_reply(count)
+        return count
+
+    async def _silence(self) -> int:
+        """Nothing passes for a while; half of the time the connections are cut then, with all that was on its way."""
+        proxy = self._chance.choice(self._site.proxies)
+        is_cut = self._chance.random() < 0.5
+        proxy.hold()
+
+        def heal() -> None:
+            if is_cut:
+                proxy.cut()
+            proxy.let_go()
+
+        self._later(self._chance.uniform(0.2, VISIBILITY), heal)
+        return 1
+
+    async def _restart_postgres(self) -> int:
+        await asyncio.to_thread(self._site.postgres.restart, immediate=True)
+        return 1

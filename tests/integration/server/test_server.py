@@ -144,3 +144,27 @@ async def test_what_one_server_was_told_goes_on_at_another(shared_url: str, open
         await other.close()
 
     assert (repeated.id, result) == (started.id, 7)
+
+
+async def test_workers_that_wait_for_work_do_not_hold_a_server_up_and_find_it_again(opened: Opened) -> None:
+    token = await first_token(opened)
+    server = await Server(opened, ANYWHERE, clock=CLOCK).__aenter__()
+    port = int(server.grpc_url.rpartition(":")[2])
+    app = App(server.grpc_url, settings=Settings(token=Secret(token)))
+
+    @app.workflow
+    async def order(ctx: Context, number: int) -> int:
+        return number
+
+    async with app, app.worker():
+        assert await (await app.start(order, 1)).result() == 1
+        began = CLOCK.monotonic()
+        await server.__aexit__()
+        took = CLOCK.monotonic() - began
+
+        again = ServerOptions(grpc_port=port, http_port=0, grace_for=ANYWHERE.grace_for)
+        server = await Server(opened, again, clock=CLOCK).__aenter__()
+        assert await (await app.start(order, 2)).result() == 2
+    await server.__aexit__()
+
+    assert took < 5 * SECOND  # and not the whole grace

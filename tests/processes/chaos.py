@@ -1,4 +1,4 @@
-"""Two servers, some workers and a client on one PostgreSQL, every wire through a proxy; and somebody who breaks them."""
+"""Two servers, workers and a client on one PostgreSQL, every wire through a proxy; and somebody who breaks them."""
 
 from __future__ import annotations
 

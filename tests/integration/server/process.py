@@ -41,13 +41,13 @@ class ServerProcess:
         ports: Sequence[int] = (),  # as those of one before that this one replaces
     ) -> None:
         self.folder = folder
-        self.grpc_port, self.http_port = ports or free_ports(2)
+        self.grpc_port, self.http_port = ports or tuple(free_ports(2))
         self.stderr_path = folder / f"stderr-{self.grpc_port}.txt"
-        ports = ["--grpc-port", str(self.grpc_port), "--http-port", str(self.http_port)]
+        listen = ["--grpc-port", str(self.grpc_port), "--http-port", str(self.http_port)]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
         with self.stderr_path.open("ab") as complaints:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "windlass", "--json", command, *ports, *args],
+                [sys.executable, "-m", "windlass", "--json", command, *listen, *args],
                 cwd=folder,
                 env={**clean, **(env or {})},
                 stdout=subprocess.PIPE,

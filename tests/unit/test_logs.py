@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from windlass.errors import InvalidInput, RunFailed, Unavailable
-from windlass.logs import FIELDS, LONGEST, LogFormat, LogLevel, configured
+from windlass.logs import FIELDS, FORMATS, LONGEST, LogFormat, LogLevel, configured
 
 SECRET = "hunter2"
 NASTY = "a\r\n2026-11-16 08:00:00,123 INFO windlass  forged \x1b[2J\x00\x7f\x85\u2028\u202e\ud800 ü"
@@ -278,3 +278,16 @@ def test_a_stack_is_written_if_it_was_asked_for(logger: logging.Logger) -> None:
     found = one_object(lambda: logger.info("x", stack_info=True))
 
     assert "in test_a_stack_is_written_if_it_was_asked_for" in found["exception"]
+
+
+@pytest.mark.spec("security:S-28")
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_secret_of_a_token_is_left_out_of_every_line(format: LogFormat) -> None:
+    token = "wl_" + "0" * 26 + "_" + "hunter2-" * 5 + "abc"
+    stream = io.StringIO()
+
+    with configured(format, "info", stream):
+        logging.getLogger("somebody").warning("sent %s twice: Bearer %s.", token, token)
+
+    assert "hunter2" not in stream.getvalue()
+    assert stream.getvalue().count("wl_" + "0" * 26 + "_***") == 2

@@ -62,5 +62,5 @@ spec: $(STAMP)
 
 clean:
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
-	@rm -rf bench/.peers_cache
+	@rm -rf bench/.peers_cache tests/integration/server/node/.node_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -88,7 +88,8 @@ async def _listen(call: Call, asked: of.Listen) -> of.Heard:
 
 async def _poll(call: Call, asked: ClaimRuns) -> Any:
     arrived_at = call.clock.monotonic()
-    asked = check(replace(asked, wait_for=_wait(asked.wait_for)))
+    # Claims first and looks then: this may be a repeat, and a look does not see what the first one has claimed.
+    asked = check(replace(asked, wait_for=_wait(asked.wait_for), expects_more=True))
     _check_queues(call, asked.served)
     claimed = await call.service.work.claim_runs(asked)
     answer = worker_pb2.PollResponse()

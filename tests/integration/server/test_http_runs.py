@@ -184,6 +184,25 @@ async def test_who_waits_for_a_result_is_answered_when_the_server_stops(memory_s
     assert (await asking).json()["status"] == "pending"
 
 
+@pytest.mark.spec("security:S-06")
+@pytest.mark.parametrize("path", ["runs/{run_id}/result", "feed"])
+async def test_who_waits_with_a_key_that_is_revoked_is_sent_away(memory_site: Site, path: str) -> None:
+    client, site = await memory_site.client(Role.CLIENT), memory_site
+    run_id = await site.start(client)
+    cursor = (await client.get(f"{DEFAULT}/feed")).json()["cursor"]
+    params = {"wait_secs": "60"} | ({"cursor": cursor} if path == "feed" else {})
+    asking = asyncio.ensure_future(client.get(f"{DEFAULT}/{path.format(run_id=run_id)}", params=params))
+    await asyncio.sleep(0.01)
+    (key,) = await site.opened.access.list_keys("default")
+    await site.opened.access.revoke_key(key.id)
+    for _ in range(5):
+        site.clock.advance("1s")  # type: ignore[attr-defined]
+        await asyncio.wait([asking], timeout=0.05)
+
+    assert asking.done()
+    assert (await asking).status_code == 401
+
+
 @pytest.mark.spec("security:97")
 async def test_runs_are_steered_and_repeats_are_harmless(site: Site) -> None:
     client = await site.client(Role.CLIENT)

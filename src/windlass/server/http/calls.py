@@ -15,9 +15,10 @@ from windlass.api.service import Service
 from windlass.api.serving import Serving
 from windlass.api.starts import Starts
 from windlass.codec import Codec
-from windlass.errors import Busy
+from windlass.errors import Busy, NotAuthenticated
 from windlass.model.access import ACTING
 from windlass.model.run import RunId
+from windlass.model.time import SECOND, Duration
 from windlass.rules.limits import check_run_id
 from windlass.runtime import Clock, Ids
 from windlass.server.http.told import Told
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 NAMESPACE = "/v1/namespaces/{namespace}"
 PATIENCE = 10.0  # seconds: a reader that takes nothing for so long is cut off; it comes back with its cursor
+LOOK_AGAIN_EVERY = Duration(2 * SECOND)  # whether a caller that waits is still let in
+NO_LONGER = "This key is no longer accepted."
 MOST_STREAMS = 100  # that one key may hold open: streams and sockets together
 
 
@@ -63,15 +66,27 @@ class Site:
         else:
             del self._streams[caller.key]
 
-    async def unless_stopping(self, waiting: Awaitable[T]) -> T | None:
-        """What it comes to, or nothing as soon as the server is about to stop: whoever waits is answered then."""
-        wanted = asyncio.ensure_future(waiting)
-        stopping = asyncio.ensure_future(self.serving.until_stopping())
+    async def unless_stopping(self, waiting: Awaitable[T], caller: Caller | None = None) -> T | None:
+        """What it comes to, or nothing as soon as the server is about to stop: whoever waits is answered then.
+
+        With `caller`, who is looked at again meanwhile: raises NotAuthenticated once they are not let in any more.
+        """
+        wanted, others = asyncio.ensure_future(waiting), [asyncio.ensure_future(self.serving.until_stopping())]
+        if caller is not None:
+            others.append(asyncio.ensure_future(self._until_refused(caller)))
         try:
-            await asyncio.wait({wanted, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return wanted.result() if wanted.done() else None
+            await asyncio.wait({wanted, *others}, return_when=asyncio.FIRST_COMPLETED)
+            if wanted.done():
+                return wanted.result()
+            if not others[0].done():
+                raise NotAuthenticated(NO_LONGER)
+            return None
         finally:
-            await ended(wanted, stopping)
+            await ended(wanted, *others)
+
+    async def _until_refused(self, caller: Caller) -> None:
+        while await self.gate.still_admitted(caller):
+            await self.clock.sleep(LOOK_AGAIN_EVERY)
 
 
 async def ended(*tasks: asyncio.Future[Any]) -> None:

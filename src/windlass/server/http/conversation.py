@@ -18,9 +18,9 @@ from windlass.api.admission import Caller
 from windlass.errors import AlreadyExists, Busy, InvalidInput, NotFound, WindlassError
 from windlass.model.feed import FeedPage, ReadFeed
 from windlass.server.http import frames, telling
-from windlass.server.http.calls import Site, ended
+from windlass.server.http.calls import LOOK_AGAIN_EVERY, Site, ended
 from windlass.server.http.errors import detail_of
-from windlass.server.http.following import LOOK_AGAIN_EVERY, pages, wanted
+from windlass.server.http.following import pages, wanted
 from windlass.server.http.ops import OPS, Asking
 from windlass.server.http.plain import read_json, shaped
 from windlass.server.http.told import Told

@@ -56,6 +56,8 @@ def status_of(error: Exception) -> int:
 
 def headers_of(error: Exception) -> list[tuple[bytes, bytes]]:
     """What the status asks for: who may come in, which methods there are, when to come back."""
+    if isinstance(error, Refused) and error.status == 413:
+        return [(b"connection", b"close")]  # what is left of the body is not waited for
     if isinstance(error, Refused):
         return [(b"allow", error.allow.encode())] if error.allow else []
     status, code = status_of(error), getattr(error, "code", "")

@@ -33,7 +33,7 @@ async def read_feed(call: Call) -> told.FeedAnswer:
 async def _later(call: Call, command: ReadFeed, page: FeedPage) -> FeedPage:
     """What has come once something came, or nothing after `wait_secs`; at once when the server is about to stop."""
     feed, wait_for = call.service.feed, Duration(int(call.query.wait_secs * SECOND))
-    await call.site.unless_stopping(feed.wait_for_news(call.namespace, wait_for, page.cursor))
+    await call.site.unless_stopping(feed.wait_for_news(call.namespace, wait_for, page.cursor), call.caller)
     return await feed.read_feed(replace(command, cursor=page.cursor))
 
 

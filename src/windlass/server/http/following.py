@@ -8,11 +8,9 @@ from msgspec.structs import replace
 
 from windlass.api.checks import check
 from windlass.model.feed import FeedPage, ReadFeed
-from windlass.model.time import SECOND, Duration
 from windlass.server.http.asked import StreamQuery
-from windlass.server.http.calls import Site
+from windlass.server.http.calls import LOOK_AGAIN_EVERY, Site
 
-LOOK_AGAIN_EVERY = Duration(2 * SECOND)  # at least: also whether the caller is still let in
 PAGE = 100
 
 

@@ -143,7 +143,8 @@ async def explain_run(call: Call) -> told.ExplanationAnswer:
 async def wait_for_result(call: Call) -> told.ResultAnswer:
     """Answers at once if the run is over or held, else after `wait_secs`, or when the server is about to stop."""
     runs, wait_for = call.service.runs, Duration(int(call.query.wait_secs * SECOND))
-    outcome = await call.site.unless_stopping(runs.wait_for_result(call.namespace, call.run_id, wait_for))
+    waiting = runs.wait_for_result(call.namespace, call.run_id, wait_for)
+    outcome = await call.site.unless_stopping(waiting, call.caller if wait_for else None)
     if outcome is None:
         outcome = await runs.wait_for_result(call.namespace, call.run_id, Duration(0))
     return told.ResultAnswer(

@@ -16,9 +16,9 @@ from windlass.errors import CursorExpired, NotAuthenticated, WindlassError
 from windlass.model.feed import FeedPage, ReadFeed
 from windlass.model.time import SECOND, Duration
 from windlass.server.http import telling
-from windlass.server.http.calls import Call, ended
+from windlass.server.http.calls import LOOK_AGAIN_EVERY, NO_LONGER, Call, ended
 from windlass.server.http.errors import detail_of
-from windlass.server.http.following import LOOK_AGAIN_EVERY, pages, wanted
+from windlass.server.http.following import pages, wanted
 from windlass.server.http.guard import SAFE, Headers
 from windlass.server.http.told import ErrorAnswer
 
@@ -72,7 +72,7 @@ class _Stream:
 
     async def _tell(self, page: FeedPage) -> None:
         if not await self._is_admitted():
-            raise NotAuthenticated("This key is no longer accepted.")
+            raise NotAuthenticated(NO_LONGER)
         await self._entries(page)
         if self._clock.monotonic() - self._told_at >= HEARTBEAT_EVERY:
             await self._write(b": still here\n\n")

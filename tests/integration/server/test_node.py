@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,7 @@ from typing import Any
 import pytest
 
 from tests.integration.server.wire import Wire
-from windlass.assembly import open_engine
 from windlass.model.access import Role
-from windlass.runtime import SystemClock, system_rng
-from windlass.settings import Settings
 
 FOLDER = Path(__file__).parent / "node"
 PROTO = Path(__file__).parents[3] / "proto"
@@ -69,17 +65,6 @@ def node() -> str:
     return node
 
 
-@pytest.fixture
-async def wire(shared_url: str, give_up: None) -> AsyncIterator[Wire]:
-    clock = SystemClock()
-    opened = await open_engine(shared_url, Settings(), clock=clock, rng=system_rng())
-    try:
-        async with Wire(opened, clock) as wire:
-            yield wire
-    finally:
-        await opened.close()
-
-
 async def run_client(node: str, wire: Wire) -> dict[str, Any]:
     tokens = {role.value: (await wire.key(role))[1] for role in (Role.CLIENT, Role.WORKER)}
     process = await asyncio.create_subprocess_exec(
@@ -104,8 +89,8 @@ async def run_client(node: str, wire: Wire) -> dict[str, Any]:
     return seen
 
 
-async def test_a_client_of_another_language_starts_a_run_works_it_and_reads_it_back(node: str, wire: Wire) -> None:
-    seen = await run_client(node, wire)
+async def test_a_client_of_another_language_starts_a_run_works_it_and_reads_it_back(node: str, live_wire: Wire) -> None:
+    seen = await run_client(node, live_wire)
 
     assert (seen["started"], seen["same_key_is_repeat"]) == ([True, True, True], True)
     assert seen["result"] == {"status": "RUN_STATUS_COMPLETED", "output": {"charged": 42, "paid": {"sum": 42}}}
@@ -123,8 +108,8 @@ async def test_a_client_of_another_language_starts_a_run_works_it_and_reads_it_b
     assert seen["found"]
 
 
-async def test_it_is_refused_in_words_it_can_read(node: str, wire: Wire) -> None:
-    seen = await run_client(node, wire)
+async def test_it_is_refused_in_words_it_can_read(node: str, live_wire: Wire) -> None:
+    seen = await run_client(node, live_wire)
 
     refusals = {name: seen[name] for name in ("unknown", "stale", "without_key", "worker_as_client")}
     assert {name: (found["status"], found["code"]) for name, found in refusals.items()} == {

@@ -43,6 +43,7 @@ ONLY_IDENTITY = 1  # of the compressions: a small request must not become a larg
 RECHECK_SECONDS = 2.0  # how often somebody who waits has to be let in anew
 FEED_WAIT_FOR = Duration(15 * SECOND)
 HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
+NO_MORE = "The key of this call is not accepted any more."
 # What no message says and every call from afar means.
 AROUND: Mapping[str, Any] = {"is_remote": True, "knows_family": False}
 
@@ -165,6 +166,7 @@ class GrpcServer:
                 call = Call(self._service, caller, self._clock, self.ids)
                 while True:
                     found: FeedPage = await row.handle(call, asked)
+                    await self._check_again(caller)  # who is never kept waiting is never looked at there
                     yield answer.to_message(found)
                     asked = replace(asked, cursor=found.cursor)
                     if not found.has_more:
@@ -187,10 +189,16 @@ class GrpcServer:
             peer=context.peer(),
             request_id=request_id,
         )
+        if request is None:
+            raise InvalidInput("The request cannot be read: it is no message of this kind.", path="request")
         if named is not None and OPERATIONS[operation].of_namespace:
             request.namespace = caller.namespace
         ACTING.set(caller.actor)
         return caller
+
+    async def _check_again(self, caller: Caller) -> None:
+        if not await self.admission.still_admitted(caller):
+            raise NotAuthenticated(NO_MORE)
 
     async def _patiently(self, work: Awaitable[Any], caller: Caller) -> Any:
         """Something that waits, cut short when this server leaves or the caller is not welcome any more."""
@@ -229,12 +237,31 @@ class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it t
             return await continuation(details)
         request_id = self._server.ids.request()
         try:
-            await self._server.admission.admit(
+            caller = await self._server.admission.admit(
                 token_of(details.invocation_metadata), "reflect", None, peer="", request_id=request_id
             )
         except WindlassError as error:
             return _refusing(error, request_id)
-        return await continuation(details)
+        return self._watched(await continuation(details), caller)
+
+    def _watched(self, handler: Any, caller: Caller) -> Any:
+        """A stream that may stay open for days: each of its questions is one of somebody who is let in."""
+        if handler is None or handler.stream_stream is None:
+            return handler
+
+        async def answered(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
+            async for answer in handler.stream_stream(admitted(requests, context), context):
+                yield answer
+
+        async def admitted(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
+            async for request in requests:
+                if not await self._server.admission.still_admitted(caller):
+                    await _refuse(context, NotAuthenticated(NO_MORE), caller.request_id)
+                yield request
+
+        return grpc.stream_stream_rpc_method_handler(
+            answered, handler.request_deserializer, handler.response_serializer
+        )
 
 
 def token_of(metadata: Any) -> str | None:
@@ -247,10 +274,11 @@ def token_of(metadata: Any) -> str | None:
 
 
 def _parsed(message: Any, data: bytes) -> Any:
+    """The message, or nothing: whoever sent what cannot be read hears that only if they may ask at all."""
     try:
         return message.FromString(data)
     except DecodeError:
-        raise InvalidInput("The request cannot be read: it is no message of this kind.", path="request") from None
+        return None
 
 
 async def _refuse(context: Context, error: Exception, request_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from windlass.api.grpc import envelopes as of
-from windlass.api.grpc.asking import Asker
+from windlass.api.grpc.asking import Asker, not_repeated
 from windlass.api.grpc.channel import Channel
 from windlass.errors import NotAllowed
 from windlass.model.access import AuditPage, CreateKey, Key, ListAudit
@@ -74,7 +74,7 @@ class RemoteSchedules:
     async def trigger_schedule(self, command: TriggerSchedule) -> Started:
         # Chosen here: asked again after a lost answer, it is the same run.
         named = command if command.run_id is not None else replace(command, run_id=RunId(self._ids.run()))
-        found: Started = await self._asker.ask("TriggerSchedule", named, Started)
+        found: Started = await self._asker.ask("TriggerSchedule", named, Started, again=not_repeated)
         return found
 
     async def delete_schedule(self, command: DeleteSchedule) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from windlass.answers import Answer
 from windlass.api.grpc import envelopes as of
-from windlass.api.grpc.asking import Asker
+from windlass.api.grpc.asking import Asker, not_repeated
 from windlass.api.grpc.batches import Batches, Kind
 from windlass.api.grpc.channel import Channel
 from windlass.api.grpc.errors import from_detail
@@ -157,7 +157,7 @@ class RemoteControl:
         self._workflows, self._admin = Asker(channel, "WorkflowService"), Asker(channel, "AdminService")
 
     async def send_event(self, command: SendEvent) -> Sent:
-        found: Sent = await self._workflows.ask("SendEvent", command, Sent)
+        found: Sent = await self._workflows.ask("SendEvent", command, Sent, again=not_repeated)
         return found
 
     async def decide(self, command: Decide) -> Decision:
@@ -169,7 +169,7 @@ class RemoteControl:
         return found
 
     async def retry_run(self, command: RetryRun) -> Started:
-        found: Started = await self._workflows.ask("RetryRun", command, Started)
+        found: Started = await self._workflows.ask("RetryRun", command, Started, again=not_repeated)
         return found
 
     async def pause_run(self, command: PauseRun) -> RunStatus:
@@ -199,5 +199,7 @@ class RemoteControl:
 
     async def drop_cursor(self, namespace: str, name: str) -> bool:
         asked = of.OfCursor(namespace=namespace, name=name)
-        found: of.Dropped = await self._admin.ask("DropCursor", asked, of.Dropped)
+        found: of.Dropped = await self._admin.ask(
+            "DropCursor", asked, of.Dropped, again=lambda told: of.Dropped(is_dropped=True)
+        )
         return found.is_dropped

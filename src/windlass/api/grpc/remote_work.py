@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from windlass.answers import Answer
 from windlass.api.grpc import envelopes as of
-from windlass.api.grpc.asking import Asker
+from windlass.api.grpc.asking import Asker, not_repeated
 from windlass.api.grpc.batches import Batches, Kind, written
 from windlass.api.grpc.channel import Channel
 from windlass.api.grpc.mirror import Mirror, mirror
@@ -40,7 +40,7 @@ from windlass.model.commands import (
     Suspended,
     Verdict,
 )
-from windlass.model.run import WorkerId
+from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
@@ -161,12 +161,12 @@ class RemoteWork(RemoteWorkers):
             payload=command.payload,
             payload_hash=command.payload_hash,
         )
-        sent: Sent = await self._asker.ask("SendToChild", asked, Sent)
+        sent: Sent = await self._asker.ask("SendToChild", asked, Sent, again=not_repeated)
         return sent
 
     async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
         asked = of.CancelChild(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, child=command.run_id)
-        cancelled: Cancelled = await self._asker.ask("CancelChild", asked, Cancelled)
+        cancelled: Cancelled = await self._asker.ask("CancelChild", asked, Cancelled, again=_by_us)
         return cancelled
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
@@ -212,6 +212,10 @@ class RemoteWork(RemoteWorkers):
                 continue  # it comes back by itself when the claim ends
             except WindlassError as error:
                 LOGGER.warning("Run %s could not be given back: %s", run.run_id, error)
+
+
+def _by_us(told: Cancelled) -> Cancelled:
+    return replace(told, is_done=told.is_done or told.status is RunStatus.CANCELLED)
 
 
 def _kind(method: str, request: Any, field: str, struct: type[Any], item: Any) -> Kind:

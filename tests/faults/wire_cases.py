@@ -1,0 +1,364 @@
+"""Every call of the wire that changes something: the ground it is made on, and how it is made.
+
+The names are those of the methods; what stands behind a colon tells two cases of one method apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from tests.faults.wire_site import Site
+from windlass.api.grpc import envelopes as of
+from windlass.engine.engine import Engine
+from windlass.model.commands import (
+    BeginStep,
+    Cancelled,
+    CancelRun,
+    ClaimRuns,
+    CompleteStep,
+    FinishRun,
+    Heartbeat,
+    RetryRun,
+    SendEvent,
+    SetGate,
+    Started,
+    StartRun,
+    Suspended,
+    WaitStep,
+)
+from windlass.model.gate import GateKind
+from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.schedule_commands import (
+    Declare,
+    DeleteSchedule,
+    PauseSchedule,
+    ResumeSchedule,
+    TriggerSchedule,
+)
+from windlass.model.time import HOUR, Duration
+from windlass.model.worker import EndedRuns
+from windlass.testing.conformance.access import creating, key_id
+from windlass.testing.conformance.control import cancelling, event_wait, parking, pausing, run_in, sending
+from windlass.testing.conformance.families import child_wait
+from windlass.testing.conformance.given import (
+    FAILURE,
+    NAMESPACE,
+    WORKER,
+    begun,
+    claim_one,
+    completed,
+    finished,
+    held,
+    holding,
+    poll,
+    resuming,
+    run_id,
+    start,
+)
+from windlass.testing.conformance.messages import asking, deciding
+from windlass.testing.conformance.namespaces import disable, making
+from windlass.testing.conformance.schedules import putting
+from windlass.testing.conformance.waits import failing, sleeping
+from windlass.testing.conformance.workers import registering
+
+WORKFLOWS, WORK = "WorkflowService", "WorkerService"
+HASH = bytes(16)
+LEAST = Duration(0)
+
+Prepare = Callable[[Engine], Awaitable[Any]]
+Ask = Callable[[Site, Any], Awaitable[Any]]
+
+
+class Case(NamedTuple):
+    prepare: Prepare
+    ask: Ask
+
+
+# The ground
+
+
+async def nothing(engine: Engine) -> None:
+    pass
+
+
+def starting(number: int = 1, **fields: Any) -> StartRun:
+    return start(number, input_hash=HASH, run_id=run_id(number), **fields)
+
+
+def run(status: RunStatus) -> Prepare:
+    return lambda engine: run_in(engine, status)
+
+
+async def registered(engine: Engine) -> None:
+    await engine.work.register_worker(registering())
+
+
+async def startable(engine: Engine) -> None:
+    await registered(engine)
+    await engine.runs.start_run(starting())
+    await engine.runs.start_run(starting(2))
+
+
+async def parent(engine: Engine) -> tuple[Run, RunId]:
+    """A run that is executed, and a child of it that waits for its turn."""
+    await engine.runs.start_run(starting())
+    found = await claim_one(engine)
+    await engine.work.suspend_run(parking(found, child_wait(found), park=False))
+    (child,) = [item for item in await _runs(engine) if item.id != found.id]
+    return found, child.id
+
+
+async def _runs(engine: Engine) -> list[Run]:
+    from windlass.model.page import ListRuns
+
+    return list((await engine.runs.list_runs(ListRuns(namespace=NAMESPACE, limit=10))).runs)
+
+
+async def paused_parent(engine: Engine) -> Run:
+    return (await parent(engine))[0]
+
+
+async def awaiting_approval(engine: Engine) -> Run:
+    return await asking(engine, "approval")
+
+
+async def scheduled(engine: Engine) -> None:
+    await engine.schedules.put_schedule(putting(input_hash=HASH))
+
+
+async def schedule_paused(engine: Engine) -> None:
+    await scheduled(engine)
+    await engine.schedules.pause_schedule(PauseSchedule(namespace=NAMESPACE, name="nightly"))
+
+
+async def other_namespace(engine: Engine) -> None:
+    await engine.namespaces.create_namespace(making())
+
+
+async def disabled_namespace(engine: Engine) -> None:
+    await other_namespace(engine)
+    await disable(engine, "acme")
+
+
+async def with_key(engine: Engine) -> None:
+    await engine.access.create_key(creating(5))
+
+
+async def with_cursor(engine: Engine) -> None:
+    await run_in(engine, RunStatus.PENDING)
+    await engine.control.move_cursor(NAMESPACE, "mirror", 1)
+
+
+# The calls
+
+
+def raw(service: str, method: str, answer: type[Any], make: Callable[[Any], Any]) -> Ask:
+    return lambda site, ground: site.service(service).ask(method, make(ground), answer)
+
+
+async def start_one(site: Site, ground: None) -> Any:
+    command = of.StartOne(namespace=NAMESPACE, run=starting(), allow_unknown=True)
+    return await site.service(WORKFLOWS).ask("StartRun", command, Started)
+
+
+async def start_many(site: Site, ground: None) -> Any:
+    answers = [site.remote.runs.start_run(start(number, input_hash=HASH)) for number in (1, 2)]
+    return [await answer for answer in answers]
+
+
+async def start_many_with_keys(site: Site, ground: None) -> Any:
+    answers = [site.remote.runs.start_run(start(n, input_hash=HASH, key=f"key-{n}")) for n in (1, 2)]
+    return [await answer for answer in answers]
+
+
+def finishing(item: Run, **fields: Any) -> FinishRun:
+    return finished(item, result_hash=HASH, **fields)
+
+
+def beginning(item: Run) -> BeginStep:
+    return begun(item, input_hash=HASH)
+
+
+def completing(item: Run) -> CompleteStep:
+    return completed(item, input_hash=HASH)
+
+
+def polling(**fields: Any) -> ClaimRuns:
+    return poll(**fields)
+
+
+async def claim(site: Site, ground: None) -> Any:
+    claimed = await site.remote.work.claim_runs(polling(limit=1))
+    return [(item.run_id, item.token, item.input, item.attempts, item.recoveries) for item in claimed]
+
+
+async def beat(site: Site, ground: None) -> Any:
+    command = Heartbeat(namespace=NAMESPACE, id=WORKER, active=1, completed=2, failed=3)
+    return await site.remote.work.heartbeat(command)
+
+
+def fail_one(item: Run) -> of.FailOne:
+    step = failing(item, input_hash=HASH)
+    return of.FailOne(namespace=NAMESPACE, run_id=item.id, token=item.token, step=step)
+
+
+def sleep_one(item: Run) -> of.SleepOne:
+    return of.SleepOne(
+        namespace=NAMESPACE, run_id=item.id, token=item.token, key="sleep", input_hash=HASH, sleep_for=HOUR, order=1
+    )
+
+
+def wait_one(item: Run) -> of.WaitOne:
+    step = event_wait(item, input_hash=HASH)
+    return of.WaitOne(namespace=NAMESPACE, run_id=item.id, token=item.token, step=step, order=1)
+
+
+def complete_run(item: Run) -> of.CompleteRun:
+    return of.CompleteRun(namespace=NAMESPACE, run_id=item.id, token=item.token, output=b"42")
+
+
+def fail_run(item: Run) -> of.FailRun:
+    return of.FailRun(namespace=NAMESPACE, run_id=item.id, token=item.token, failure=FAILURE)
+
+
+def send(id: RunId) -> SendEvent:
+    return replace(sending(id), payload_hash=HASH)
+
+
+def child_of(item: Run) -> WaitStep:
+    wait = child_wait(item, input_hash=HASH)
+    assert wait.child is not None
+    return replace(wait, child=replace(wait.child, command=replace(wait.child.command, input_hash=HASH)))
+
+
+async def send_to_child(site: Site, ground: tuple[Run, RunId]) -> Any:
+    claimed, child = ground
+    return await site.remote.work.send_to_child(held(claimed), send(child))
+
+
+async def cancel_child(site: Site, ground: tuple[Run, RunId]) -> Cancelled:
+    claimed, child = ground
+    command = CancelRun(namespace=NAMESPACE, run_id=child, by=claimed.id)
+    return await site.remote.work.cancel_child(held(claimed), command)
+
+
+async def declare(site: Site, ground: None) -> None:
+    schedules = (putting(input_hash=HASH),)
+    await site.remote.schedules.declare(
+        Declare(namespace=NAMESPACE, program="shop:app", schedules=schedules, kept={"invoice": Duration(HOUR)})
+    )
+
+
+RUNNING, PENDING, FAILED, PAUSED = (
+    run(status) for status in (RunStatus.RUNNING, RunStatus.PENDING, RunStatus.FAILED, RunStatus.PAUSED)
+)
+ANN = "ann"
+CASES: dict[str, Case] = {
+    # WorkflowService
+    "StartRun": Case(nothing, start_one),
+    "StartRuns": Case(nothing, start_many),
+    "StartRuns: with keys": Case(nothing, start_many_with_keys),
+    "CancelRun": Case(PENDING, lambda site, item: site.remote.control.cancel_run(cancelling(item.id, by=ANN))),
+    "CancelRun: at work": Case(RUNNING, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))),
+    "CancelRun: with a child": Case(
+        paused_parent, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))
+    ),
+    "CancelRun: over": Case(FAILED, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))),
+    "RetryRun": Case(
+        FAILED, lambda site, item: site.remote.control.retry_run(RetryRun(namespace=NAMESPACE, run_id=item.id, by=ANN))
+    ),
+    "RetryRun: paused": Case(
+        PAUSED, lambda site, item: site.remote.control.retry_run(RetryRun(namespace=NAMESPACE, run_id=item.id))
+    ),
+    "PauseRun": Case(PENDING, lambda site, item: site.remote.control.pause_run(pausing(item.id, by=ANN))),
+    "PauseRun: at work": Case(RUNNING, lambda site, item: site.remote.control.pause_run(pausing(item.id))),
+    "ResumeRun": Case(PAUSED, lambda site, item: site.remote.control.resume_run(resuming(item.id))),
+    "SendEvent": Case(PENDING, lambda site, item: site.remote.control.send_event(send(item.id))),
+    "Decide": Case(awaiting_approval, lambda site, item: site.remote.control.decide(deciding(item.id, by=ANN))),
+    "Decide: no": Case(awaiting_approval, lambda site, item: site.remote.control.decide(deciding(item.id, False))),
+    # WorkerService
+    "Register": Case(nothing, lambda site, _: site.remote.work.register_worker(registering())),
+    "Heartbeat": Case(registered, beat),
+    "Drain": Case(registered, raw(WORK, "Drain", of.Nothing, lambda _: of.OfWorker(namespace=NAMESPACE, id=WORKER))),
+    "Deregister": Case(
+        registered,
+        lambda site, _: site.remote.work.deregister_worker(NAMESPACE, WORKER, EndedRuns(completed=3, failed=1)),
+    ),
+    "Poll": Case(startable, claim),
+    "BeginSteps": Case(RUNNING, lambda site, item: _awaited(site.remote.work.begin_step(beginning(item)))),
+    "CompleteSteps": Case(RUNNING, lambda site, item: _awaited(site.remote.work.complete_step(completing(item)))),
+    "Suspend": Case(
+        RUNNING,
+        lambda site, item: site.remote.work.suspend_run(parking(item, sleeping(item, due_for=HOUR, input_hash=HASH))),
+    ),
+    "Suspend: a child": Case(RUNNING, lambda site, item: site.remote.work.suspend_run(parking(item, child_of(item)))),
+    "Suspend: not parked": Case(
+        RUNNING, lambda site, item: site.remote.work.suspend_run(parking(item, child_of(item), park=False))
+    ),
+    "FailStep": Case(RUNNING, raw(WORK, "FailStep", Suspended, fail_one)),
+    "Sleep": Case(RUNNING, raw(WORK, "Sleep", Suspended, sleep_one)),
+    "Wait": Case(RUNNING, raw(WORK, "Wait", Suspended, wait_one)),
+    "FinishRuns": Case(RUNNING, lambda site, item: _awaited(site.remote.work.finish_run(finishing(item)))),
+    "CompleteRun": Case(RUNNING, raw(WORK, "CompleteRun", of.Written, complete_run)),
+    "FailRun": Case(RUNNING, raw(WORK, "FailRun", of.Written, fail_run)),
+    "HoldRun": Case(RUNNING, lambda site, item: site.remote.work.hold_run(holding(item))),
+    "ReleaseRun": Case(RUNNING, lambda site, item: site.remote.work.release_run(held(item, delay_for=HOUR))),
+    "RenewClaim": Case(RUNNING, lambda site, item: site.remote.work.renew_claim(held(item, visibility_for=HOUR))),
+    "SendToChild": Case(parent, send_to_child),
+    "CancelChild": Case(parent, cancel_child),
+    # ScheduleService
+    "Declare": Case(nothing, declare),
+    "PutSchedule": Case(nothing, lambda site, _: site.remote.schedules.put_schedule(putting(input_hash=HASH))),
+    "PutSchedule: changed": Case(
+        scheduled,
+        lambda site, _: site.remote.schedules.put_schedule(
+            putting(input_hash=HASH, cron="0 9 * * *", may_replace=True)
+        ),
+    ),
+    "PauseSchedule": Case(
+        scheduled,
+        lambda site, _: site.remote.schedules.pause_schedule(
+            PauseSchedule(namespace=NAMESPACE, name="nightly", by=ANN)
+        ),
+    ),
+    "ResumeSchedule": Case(
+        schedule_paused,
+        lambda site, _: site.remote.schedules.resume_schedule(ResumeSchedule(namespace=NAMESPACE, name="nightly")),
+    ),
+    "TriggerSchedule": Case(
+        scheduled,
+        lambda site, _: site.remote.schedules.trigger_schedule(TriggerSchedule(namespace=NAMESPACE, name="nightly")),
+    ),
+    "DeleteSchedule": Case(
+        scheduled,
+        lambda site, _: site.remote.schedules.delete_schedule(DeleteSchedule(namespace=NAMESPACE, name="nightly")),
+    ),
+    # NamespaceService
+    "CreateNamespace": Case(nothing, lambda site, _: site.remote.namespaces.create_namespace(making())),
+    "DisableNamespace": Case(
+        other_namespace, lambda site, _: site.remote.namespaces.set_enabled("acme", is_enabled=False)
+    ),
+    "EnableNamespace": Case(
+        disabled_namespace, lambda site, _: site.remote.namespaces.set_enabled("acme", is_enabled=True)
+    ),
+    "DeleteNamespace": Case(disabled_namespace, lambda site, _: site.remote.namespaces.delete_namespace("acme")),
+    "CreateKey": Case(nothing, lambda site, _: site.remote.access.create_key(creating(5))),
+    "RevokeKey": Case(with_key, lambda site, _: site.remote.access.revoke_key(key_id(5), by=ANN)),
+    # AdminService
+    "DrainWorker": Case(registered, lambda site, _: site.remote.control.drain_worker(NAMESPACE, WORKER, ANN)),
+    "SetGate": Case(
+        PENDING,
+        lambda site, _: site.remote.control.set_gate(
+            SetGate(namespace=NAMESPACE, kind=GateKind.QUEUE, name="billing", is_paused=True, by=ANN)
+        ),
+    ),
+    "MoveCursor": Case(with_cursor, lambda site, _: site.remote.control.move_cursor(NAMESPACE, "mirror", 2)),
+    "DropCursor": Case(with_cursor, lambda site, _: site.remote.control.drop_cursor(NAMESPACE, "mirror")),
+}
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer

@@ -58,8 +58,8 @@ class Fault(StrEnum):
 class Site:
     """What a test asks: `remote` is the client, `engine` are the doors of the first server's own database."""
 
-    def __init__(self, url: str, engine: Embedded, remote: Remote, lossy: Lossy) -> None:
-        self._url, self.engine, self.remote, self.lossy = url, engine, remote, lossy
+    def __init__(self, rows: Rows, engine: Embedded, remote: Remote, lossy: Lossy) -> None:
+        self._rows, self.engine, self.remote, self.lossy = rows, engine, remote, lossy
 
     def service(self, name: str) -> Asker:
         """For calls that only clients in other languages make."""
@@ -67,7 +67,7 @@ class Site:
 
     async def clear(self) -> None:
         """An empty database with the one key of the client, as it was before the first test."""
-        await _execute(self._url, [f"delete from {_in_schema(self._url, table)}" for table in TABLES])
+        await self._rows.clear()
         await self.engine.access.create_key(
             CreateKey(
                 id=KEY_ID, namespace=EVERY_NAMESPACE, roles=(Role.ADMIN,), secret_hash=hash_secret(SECRET), by="test"
@@ -79,7 +79,7 @@ class Site:
         """Every row of every table, with what chance or the order of the tests decides left out."""
         found = {}
         for table in TABLES:
-            rows = await _rows(self._url, f"select * from {_in_schema(self._url, table)}")
+            rows = await self._rows.read(table)
             even = [({name: made_even(row[name]) for name in row if name not in COUNTED}, row) for row in rows]
             found[table] = [row for row, _ in sorted(even, key=lambda pair: (pair[1].get("seq", 0), repr(pair[0])))]
         return found
@@ -142,7 +142,7 @@ async def wired(url: str, clock: FakeClock) -> AsyncIterator[Site]:
         ids = Ids(remote_clock, system_rng())
         remote = Remote(targets, token=make_token(KEY_ID, SECRET), clock=remote_clock, ids=ids)
         stack.push_async_callback(remote.close)
-        yield Site(url, engines[0], remote, lossy)
+        yield Site(await stack.enter_async_context(Rows.of(url)), engines[0], remote, lossy)
 
 
 async def _stop(server: GrpcServer) -> None:
@@ -159,35 +159,39 @@ def made_even(value: Any) -> Any:
     return value
 
 
-def _in_schema(url: str, table: str) -> str:
-    return f"windlass.{table}" if url.startswith("postgres") else table
+class Rows:
+    """The database itself, beside its servers."""
 
+    def __init__(self, url: str, connection: Any) -> None:
+        self._schema = "windlass." if url.startswith("postgres") else ""
+        self._connection = connection
 
-async def _rows(url: str, statement: str) -> list[dict[str, Any]]:
-    location = parse_url(url)
-    if location.kind == "sqlite":
-        with_names = apsw.Connection(location.target)
-        try:
-            cursor = with_names.execute(statement)
-            return [dict(zip([column[0] for column in cursor.getdescription()], row, strict=True)) for row in cursor]
-        except apsw.ExecutionCompleteError:
-            return []
-        finally:
-            with_names.close()
-    connection = await asyncpg.connect(url, ssl=False)
-    try:
-        return [dict(row) for row in await connection.fetch(statement)]
-    finally:
-        await connection.close()
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, url: str) -> AsyncIterator[Rows]:
+        location = parse_url(url)
+        if location.kind == "sqlite":
+            file = apsw.Connection(location.target)
+            yield cls(url, file)
+            file.close()
+        else:
+            connection = await asyncpg.connect(url, ssl=False)
+            yield cls(url, connection)
+            await connection.close()
 
+    async def clear(self) -> None:
+        for table in TABLES:
+            statement = f"delete from {self._schema}{table}"
+            if isinstance(self._connection, apsw.Connection):
+                self._connection.execute(statement)
+            else:
+                await self._connection.execute(statement)
 
-async def _execute(url: str, statements: list[str]) -> None:
-    if parse_url(url).kind == "sqlite":
-        for statement in statements:
-            await _rows(url, statement)
-        return
-    connection = await asyncpg.connect(url, ssl=False)
-    try:
-        await connection.execute("; ".join(statements))
-    finally:
-        await connection.close()
+    async def read(self, table: str) -> list[dict[str, Any]]:
+        statement = f"select * from {self._schema}{table}"
+        if not isinstance(self._connection, apsw.Connection):
+            return [dict(row) for row in await self._connection.fetch(statement)]
+        found = []
+        for row in (cursor := self._connection.execute(statement)):
+            found.append(dict(zip([column[0] for column in cursor.getdescription()], row, strict=True)))
+        return found

@@ -21,6 +21,7 @@ from windlass.testing.proxy import Proxy
 SERVERS, WORKERS = 2, 4
 VISIBILITY = 4.0  # seconds a claim lasts: how long the runs of a killed worker stay behind
 MAX_RECOVERIES = 1_000  # whoever kills here does so without pity, and none of it is the fault of a run
+LOOK_EVERY = 0.1
 SHORTEST, LONGEST = 0.1, 0.9  # seconds between two faults
 OURS = """
 select pid from pg_stat_activity
@@ -101,6 +102,7 @@ class Nemesis:
         self._order = [kind for kind, times in FAULTS.items() for _ in range(times * scale)]
         self._chance.shuffle(self._order)
         self.done: Counter[str] = Counter()
+        self.replaced = 0  # servers that ended by themselves
         self._well_workers, self._well_servers = set(range(WORKERS)), set(range(SERVERS))
         self._healing: set[asyncio.Task[None]] = set()
         self._ways: dict[str, Callable[[], Awaitable[int]]] = {
@@ -117,10 +119,28 @@ class Nemesis:
 
     async def strike(self) -> None:
         """All of it, and then everything is well again."""
+        supervising = asyncio.get_running_loop().create_task(self._supervise())
         for kind in self._order:
             await asyncio.sleep(self._chance.uniform(SHORTEST, LONGEST))
             self.done[kind] += await self._ways[kind]()
         await asyncio.gather(*self._healing)
+        supervising.cancel()
+        self._replace_ended()
+
+    async def _supervise(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self._replace_ended()
+
+    def _replace_ended(self) -> None:
+        """A server that finds no database when it starts says so and ends; whoever looks after it starts it again."""
+        for place in self._well_servers:
+            ended = self._site.servers[place]
+            if ended.process.poll() is not None:
+                assert "cannot be opened" in ended.stderr, ended.stderr
+                ended.close()
+                self.replaced += 1
+                self._site.servers[place] = self._site.start_server((ended.grpc_port, ended.http_port))
 
     def _later(self, seconds: float, heal: Callable[[], None]) -> None:
         async def healed() -> None:
@@ -168,7 +188,6 @@ class Nemesis:
         self._well_servers.discard(place)
         victim = self._site.servers[place]
         victim.send(signal.SIGKILL)
-        assert victim.wait() == -signal.SIGKILL, victim.stderr
         victim.close()
 
         def heal() -> None:

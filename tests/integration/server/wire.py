@@ -35,7 +35,7 @@ METHODS = {
 # What stands in a stack trace, in a statement or in the path of a file, and in no sentence of ours.
 LEAKS = re.compile(
     r"Traceback|File \"|line \d+|\.py\b|site-packages|sqlite|asyncpg|apsw|\bselect\b.*\bfrom\b|\binsert into\b"
-    r"|\bupdate\b.*\bset\b|/(?:work|home|usr|tmp|root)/|0x[0-9a-f]{6,}",
+    r"|\bupdate\b.*\bset\b|/(?:work|home|usr|tmp|root)/|\b0x[0-9a-f]{6,}",
     re.IGNORECASE,
 )
 
@@ -75,8 +75,14 @@ class Caller:
         return make(path, None, answer)(data, metadata=given, timeout=options.pop("timeout", PATIENCE), **options)
 
     async def ask(self, path: str, request: Any = None, **options: Any) -> Any:
+        """The answer; of a stream the first one."""
         call = self.start(path, request, **options)
-        return await (call.read() if hasattr(call, "read") else call)
+        if not hasattr(call, "read"):
+            return await call
+        try:
+            return await call.read()
+        finally:
+            call.cancel()
 
     async def refusal(self, path: str, request: Any = None, **options: Any) -> Refusal:
         refused = await refusal_of(self.ask(path, request, **options))

@@ -1,0 +1,261 @@
+"""Ids of somebody else's namespace, asked for in one's own: the same answer as for ids that nobody has."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.integration.server.test_grpc_walk import OF_ALL, ROLES
+from tests.integration.server.wire import HASH, METHODS, SECOND, Caller, Code, Wire, WireWorker, begin, refusal_of
+from windlass.model.access import Role
+from windlass.model.namespace import CreateNamespace
+from windlass.model.run import RunId
+from windlass.v1 import admin_pb2, common_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+
+RUNS, WORK = "/windlass.v1.WorkflowService/", "/windlass.v1.WorkerService/"
+SCHEDULES, ADMIN = "/windlass.v1.ScheduleService/", "/windlass.v1.AdminService/"
+FAILURE = common_pb2.Failure(kind=common_pb2.FAILURE_KIND_LOGIC, type="E", message="no")
+RETRY = common_pb2.RetryPolicy(max_attempts=2, initial_for=SECOND, factor=1, max_for=SECOND)
+SERVED = [common_pb2.Served(queue="default", name="order")]
+
+IN_VAIN = {ADMIN + "DropCursor", WORK + "Heartbeat", WORK + "Deregister"}  # answered, and that is all
+
+
+class Things(NamedTuple):
+    """What one namespace has, or what none has: by their ids, of equal length."""
+
+    run: str
+    waiting: str
+    worker: str
+    schedule: str
+    key: str
+    cursor: str
+    api_key: str
+    token: int
+
+
+NOTHING = Things(
+    "run_" + "7" * 26, "run_" + "8" * 26, "wrk_" + "7" * 26, "nowhere", "no-key-1", "no-cursr", "key_" + "7" * 26, 1
+)
+
+
+def of_run(found: Things) -> dict[str, Any]:
+    return {"run_id": found.run, "token": found.token}
+
+
+def step(**more: Any) -> dict[str, Any]:
+    return {"key": "pack", "kind": common_pb2.STEP_KIND_STEP, "attempt": 1, "input_hash": HASH, **more}
+
+
+def reads(it: Things) -> dict[str, Any]:
+    return {
+        **{RUNS + name: workflow_pb2.RunRequest(run_id=it.run) for name in ("GetRun", "ExplainRun")},
+        RUNS + "FindRun": workflow_pb2.FindRunRequest(key=it.key),
+        RUNS + "ListRuns": workflow_pb2.ListRunsRequest(parent=it.run, before=it.waiting),
+        RUNS + "ListSteps": workflow_pb2.ListStepsRequest(run_id=it.run),
+        RUNS + "ListMessages": workflow_pb2.ListMessagesRequest(run_id=it.waiting),
+        RUNS + "ReadLog": workflow_pb2.ReadLogRequest(run_id=it.run),
+        RUNS + "WaitForResult": workflow_pb2.WaitForResultRequest(run_id=it.run),
+        SCHEDULES + "GetSchedule": schedule_pb2.ScheduleRequest(name=it.schedule),
+        SCHEDULES + "ListSchedules": schedule_pb2.ListSchedulesRequest(),
+        SCHEDULES + "ReadScheduleLog": schedule_pb2.ReadScheduleLogRequest(name=it.schedule),
+        ADMIN + "ListWorkers": admin_pb2.ListWorkersRequest(),
+        ADMIN + "ListQueues": admin_pb2.ListQueuesRequest(),
+        ADMIN + "ListGates": admin_pb2.ListGatesRequest(),
+        ADMIN + "ReadFeed": admin_pb2.ReadFeedRequest(subject_kind="run", subject_id=it.run),
+        ADMIN + "FollowFeed": admin_pb2.ReadFeedRequest(subject_kind="run", subject_id=it.run),
+        ADMIN + "GetServerInfo": None,
+        "/windlass.v1.NamespaceService/GetNamespace": None,
+        "/windlass.v1.NamespaceService/ListAudit": namespace_pb2.ListAuditRequest(limit=1, before=1),
+        WORK + "ReadHistory": worker_pb2.ReadHistoryRequest(**of_run(it)),
+        WORK + "LookAtClaims": worker_pb2.LookAtClaimsRequest(claims=[worker_pb2.HeldClaim(**of_run(it))]),
+        WORK + "Listen": worker_pb2.ListenRequest(worker=it.worker),
+    }
+
+
+def commands(it: Things) -> dict[str, Any]:
+    failed = worker_pb2.FailStep(**step(order=1, failure=FAILURE, retry=RETRY))
+    wait = worker_pb2.WaitStep(key="w", kind=common_pb2.STEP_KIND_EVENT, input_hash=HASH, awaits="e")
+    begun = worker_pb2.BeginStep(**of_run(it), **step())
+    completed = worker_pb2.CompleteStep(**of_run(it), **step(order=1, output=b"1"))
+    ended = worker_pb2.FinishRun(**of_run(it), status=common_pb2.RUN_STATUS_COMPLETED, output=b"1")
+    claim = worker_pb2.ClaimRequest(**of_run(it), visibility_for=60 * SECOND)
+    child = {**of_run(it), "child": it.waiting}
+    polled = worker_pb2.PollRequest(worker=it.worker, poll_id=9, served=SERVED, limit=1, visibility_for=60 * SECOND)
+    steered = {"name": it.schedule}
+    return {
+        RUNS + "CancelRun": workflow_pb2.CancelRunRequest(run_id=it.run),
+        RUNS + "RetryRun": workflow_pb2.RetryRunRequest(run_id=it.run),
+        RUNS + "PauseRun": workflow_pb2.PauseRunRequest(run_id=it.run),
+        RUNS + "ResumeRun": workflow_pb2.ResumeRunRequest(run_id=it.run),
+        RUNS + "SendEvent": workflow_pb2.SendEventRequest(run_id=it.waiting, event="e", id="1", payload=b"1"),
+        RUNS + "Decide": workflow_pb2.DecideRequest(run_id=it.waiting, is_approved=True),
+        SCHEDULES + "PauseSchedule": schedule_pb2.PauseScheduleRequest(**steered),
+        SCHEDULES + "ResumeSchedule": schedule_pb2.ResumeScheduleRequest(**steered),
+        SCHEDULES + "TriggerSchedule": schedule_pb2.TriggerScheduleRequest(**steered),
+        SCHEDULES + "DeleteSchedule": schedule_pb2.DeleteScheduleRequest(**steered),
+        ADMIN + "DrainWorker": admin_pb2.DrainWorkerRequest(id=it.worker),
+        ADMIN + "DropCursor": admin_pb2.DropCursorRequest(name=it.cursor),
+        WORK + "Heartbeat": worker_pb2.HeartbeatRequest(id=it.worker),
+        WORK + "Drain": worker_pb2.WorkerRequest(id=it.worker),
+        WORK + "Deregister": worker_pb2.DeregisterRequest(id=it.worker),
+        WORK + "Poll": polled,
+        WORK + "BeginSteps": worker_pb2.BeginStepsRequest(steps=[begun]),
+        WORK + "CompleteSteps": worker_pb2.CompleteStepsRequest(steps=[completed]),
+        WORK + "Suspend": worker_pb2.SuspendRequest(**of_run(it), waits=[wait], park=True),
+        WORK + "FailStep": worker_pb2.FailStepRequest(**of_run(it), step=failed),
+        WORK + "Sleep": worker_pb2.SleepRequest(**of_run(it), key="s", input_hash=HASH, sleep_for=SECOND),
+        WORK + "Wait": worker_pb2.WaitRequest(**of_run(it), step=wait, order=1),
+        WORK + "FinishRuns": worker_pb2.FinishRunsRequest(runs=[ended]),
+        WORK + "CompleteRun": worker_pb2.CompleteRunRequest(**of_run(it), output=b"1"),
+        WORK + "FailRun": worker_pb2.FailRunRequest(**of_run(it), failure=FAILURE),
+        WORK + "HoldRun": worker_pb2.HoldRunRequest(**of_run(it), reason=FAILURE),
+        WORK + "ReleaseRun": claim,
+        WORK + "RenewClaim": claim,
+        WORK + "SendToChild": worker_pb2.SendToChildRequest(
+            **child, event="e", id="1", payload=b"1", payload_hash=HASH
+        ),
+        WORK + "CancelChild": worker_pb2.CancelChildRequest(**child),
+    }
+
+
+def creations(it: Things) -> dict[str, Any]:
+    """These work in one's own namespace, whatever somebody else calls theirs."""
+    run = workflow_pb2.StartRun(name="order", queue="default", input=b"[2]", key=it.key, run_id=it.run)
+    timing = schedule_pb2.Timing(every=60 * SECOND, tz="UTC")
+    put = schedule_pb2.PutScheduleRequest(
+        name=it.schedule,
+        workflow="order",
+        queue="default",
+        input=b"[]",
+        timing=timing,
+        catch_up=schedule_pb2.CATCH_UP_NONE,
+        max_catch_up=1,
+        overlap=schedule_pb2.OVERLAP_ALLOW,
+    )
+    return {
+        RUNS + "StartRun": workflow_pb2.StartRunRequest(run=run, allow_unknown=True),
+        RUNS + "StartRuns": workflow_pb2.StartRunsRequest(runs=[run], allow_unknown=True),
+        SCHEDULES + "PutSchedule": put,
+        SCHEDULES + "Declare": schedule_pb2.DeclareRequest(program="p"),
+        ADMIN + "MoveCursor": admin_pb2.MoveCursorRequest(name=it.cursor, seq=1),
+        ADMIN + "SetGate": admin_pb2.SetGateRequest(kind=admin_pb2.GATE_KIND_QUEUE, name="default", is_paused=True),
+        WORK + "Register": worker_pb2.RegisterRequest(id=it.worker, host="x", pid=1, served=SERVED, slots=1),
+    }
+
+
+async def furnish(wire: Wire) -> Things:
+    """The namespace "default", with one of everything."""
+    caller = await wire.caller(*Role)
+    worker = WireWorker(caller, wire.opened.ids.worker())
+    await worker.register()
+    run = await caller.begin_run(key="key-of-a")
+    (claimed,) = (await worker.poll()).runs
+    await caller.work("BeginSteps", begin(claimed))
+    waiting = await caller.begin_run()
+    await caller.ask(
+        RUNS + "SendEvent", workflow_pb2.SendEventRequest(run_id=waiting, event="e", id="0", payload=b'"secret"')
+    )
+    key, _ = await wire.key(Role.VIEWER)
+    things = Things(run, waiting, worker.id, "nightly", "key-of-a", "mycursor", key, claimed.token)
+    for path in (SCHEDULES + "PutSchedule", ADMIN + "MoveCursor"):
+        await caller.ask(path, creations(things)[path])
+    return things
+
+
+async def everything(wire: Wire, it: Things) -> list[Any]:
+    """All that is on record of it."""
+    runs, schedules = wire.opened.runs, wire.opened.schedules
+    found: list[Any] = [await runs.list_workers("default"), await schedules.list_schedules("default")]
+    for id in map(RunId, (it.run, it.waiting)):
+        found += [await runs.get_run("default", id), await runs.list_steps("default", id)]
+        found += [await runs.list_messages("default", id), await runs.read_log("default", id)]
+    return found
+
+
+async def heard(caller: Caller, path: str, request: Any, it: Things) -> str:
+    """All that a caller learns, in words that say the same of other ids."""
+    said: list[str] = []
+
+    async def ask() -> None:
+        said.append(str(await caller.ask(path, request)))
+
+    refused = await refusal_of(ask())
+    text = said[0] if refused is None else f"{refused.status} {refused.told}"
+    for what, id in zip(Things._fields, it, strict=True):
+        if isinstance(id, str):
+            text = text.replace(id, f"<{what}>")
+    return " ".join(word for word in text.split() if not word.strip('"').startswith("req_"))
+
+
+def test_every_method_is_tried() -> None:
+    tried = reads(NOTHING) | commands(NOTHING) | creations(NOTHING)
+
+    assert set(tried) == set(ROLES) - OF_ALL
+    assert set(tried) <= set(METHODS)
+
+
+@pytest.mark.spec("invariants:I-58", "security:S-09", "security:10", "security:81")
+async def test_an_id_of_another_namespace_is_answered_like_one_that_nobody_has(wire: Wire) -> None:
+    theirs = await furnish(wire)
+    await wire.opened.namespaces.create_namespace(CreateNamespace(name="other"))
+    stranger = await wire.caller(*Role, namespace="other")
+    before = await everything(wire, theirs)
+
+    for make in (reads, commands):
+        for path, request in make(theirs).items():
+            there = await heard(stranger, path, request, theirs)
+            nowhere = await heard(stranger, path, make(NOTHING)[path], NOTHING)
+            assert there == nowhere, path
+            if make is commands:
+                assert "NOT_FOUND" in there or "claim_lost" in there or (path in IN_VAIN and not there), path
+
+    assert await everything(wire, theirs) == before
+
+
+@pytest.mark.spec("invariants:I-58", "security:S-41")
+async def test_what_is_called_like_something_of_another_namespace_is_one_s_own(wire: Wire) -> None:
+    theirs = await furnish(wire)
+    await wire.opened.namespaces.create_namespace(CreateNamespace(name="other"))
+    stranger = await wire.caller(*Role, namespace="other")
+    before = await everything(wire, theirs)
+
+    for path, request in creations(theirs).items():
+        await stranger.ask(path, request)
+
+    assert await everything(wire, theirs) == before
+    (own,) = (await stranger.ask(RUNS + "ListRuns")).runs
+    assert (own.id, own.namespace) == (theirs.run, "other")
+
+
+@pytest.mark.spec("invariants:I-58")
+async def test_a_schedule_is_declared_in_one_s_own_namespace_only(wire: Wire) -> None:
+    theirs = await furnish(wire)
+    await wire.opened.namespaces.create_namespace(CreateNamespace(name="other"))
+    stranger = await wire.caller(Role.OPERATOR, namespace="other")
+    put = creations(theirs)[SCHEDULES + "PutSchedule"]
+    put.namespace = "default"
+
+    refused = await stranger.refusal(
+        SCHEDULES + "Declare", schedule_pb2.DeclareRequest(namespace="other", program="p", schedules=[put])
+    )
+
+    assert refused.status is Code.INVALID_ARGUMENT
+
+
+@pytest.mark.spec("security:S-08")
+async def test_a_worker_s_key_serves_its_own_queues_only(wire: Wire) -> None:
+    caller = await wire.caller(Role.CLIENT)
+    await caller.begin_run()
+    worker = WireWorker(await wire.caller(Role.WORKER, queues=("mail",)), wire.opened.ids.worker())
+
+    refused = await refusal_of(worker.register())
+    assert refused is not None
+    assert (refused.status, refused.code) == (Code.PERMISSION_DENIED, "forbidden")
+    worker.served = [common_pb2.Served(queue="mail", name="order")]
+    await worker.register()
+    assert not (await worker.poll()).runs
+    refused = await refusal_of(worker.poll(served=SERVED))
+    assert refused is not None
+    assert refused.status is Code.PERMISSION_DENIED

@@ -22,8 +22,8 @@ from bench.load import nothing
 from bench.peers.protocol import Answer, answer
 from windlass.api.service import Work
 from windlass.app import App
-from windlass.embedded import Embedded
 from windlass.bench.durable import read_back
+from windlass.embedded import Embedded
 from windlass.model.commands import ClaimedRun, ClaimRuns, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.time import SECOND, Duration

@@ -21,6 +21,7 @@ from bench.databases import Databases
 from bench.flat import measure_flat
 from bench.idle import measure_idle
 from bench.machine import describe
+from bench.wire import measure_wire
 
 PARTS: dict[str, Callable[[Course], None]] = {
     "raw": measure_raw,
@@ -29,6 +30,7 @@ PARTS: dict[str, Callable[[Course], None]] = {
     "alone": measure_alone,
     "flat": measure_flat,
     "idle": measure_idle,
+    "wire": measure_wire,
 }
 FEWEST_FLAT = 5  # pairs of drains
 

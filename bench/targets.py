@@ -114,6 +114,17 @@ FIGURES = (
     Figure("resident", "resident size of a worker after 100,000 runs", "MB", both(at_most(80)), "memory"),
     Figure("resident_peak", "the most it ever was until then", "MB"),
     Figure("growth", "its growth from 10,000 runs to 100,000", "MB", both(at_most(5)), "memory"),
+    Figure(
+        "wire_steps",
+        "one server, one worker, 100 runs in flight, ten steps each",
+        "steps/s",
+        {POSTGRESQL: at_least(5_000)},
+        "wire",
+    ),
+    Figure("wire_over_embedded", "the same, over the embedded rate", "×", {POSTGRESQL: at_least(0.35)}, "wire"),
+    Figure("wire_first_line", "start to first line through a server, p50", "ms", {POSTGRESQL: at_most(8)}, "wire"),
+    Figure("wire_idle", "server of 200 idle long-polling workers, of one core", "%", {POSTGRESQL: at_most(5)}, "wire"),
+    Figure("two_servers", "two servers over one, on the same two cores", "×", {POSTGRESQL: at_least(0.9)}, "wire"),
     Figure("replay", "replay of 1,000 steps after a re-claim, p50", "ms", both(at_most(50)), "replay"),
 )
 BY_NAME = {figure.name: figure for figure in FIGURES}

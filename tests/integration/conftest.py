@@ -14,9 +14,17 @@ import msgspec
 import pytest
 
 from tests.emptying import EMPTY_EVERY_TABLE
+from tests.integration.wires import (
+    WIRE,
+    WIRE_POSTGRES,
+    at_rest,
+    forget_wires,
+    is_wanted,
+    is_wired,
+    lead_through_wire,
+)
 from windlass.app import App
 from windlass.client.handle import Handle
-from windlass.embedded import in_process
 from windlass.errors import Unavailable
 from windlass.model.commands import (
     Claim,
@@ -36,6 +44,7 @@ from windlass.model.run import LogEntry, Run, RunId, RunStatus, WorkerId
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.model.worker import Served
+from windlass.notify.local import queue_topic
 from windlass.rules.runs import TRANSITIONS
 from windlass.settings import Settings
 from windlass.store.base import NoHooks, Tx
@@ -115,7 +124,7 @@ def postgres_databases(postgres_server: PostgresServer) -> PostgresDatabases:
 
 
 def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    if kind in ("memory", "wire"):
+    if kind in ("memory", WIRE):
         yield "sqlite:///:memory:"
     elif kind == "disk":
         folder: Path = request.getfixturevalue("tmp_path")
@@ -127,12 +136,14 @@ def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
         databases.give_back(url)
 
 
-@pytest.fixture(params=["memory", "disk", "postgres", "wire"])
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = filter(is_wanted, items)
+
+
+@pytest.fixture(params=["memory", "disk", "postgres", WIRE, WIRE_POSTGRES])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A database of its own for one test; "wire" is one in memory behind a server of gRPC."""
-    reason = request.node.get_closest_marker("in_process")
-    if request.param == "wire" and reason is not None:
-        pytest.skip(reason.args[0])
+    """A database of its own for one test; those of the wires are one in memory and PostgreSQL, behind a server."""
     yield from _new_database(request.param, request)
 
 
@@ -147,9 +158,9 @@ async def open_harness(
     url: str, clock: FakeClock, give_up: None, request: pytest.FixtureRequest
 ) -> AsyncIterator[OpenHarness]:
     """Open a harness with the options given; closed behind the test, once the logs have been checked."""
-    is_wired = request.node.callspec.params.get("url") == "wire"
-    async for opener in _harnesses(url, clock, is_wired=is_wired):
+    async for opener in _harnesses(url, clock, is_wired=is_wired(request.node)):
         yield opener
+    forget_wires()
 
 
 @pytest.fixture
@@ -269,9 +280,16 @@ async def eventually(is_true: Callable[[], bool | Awaitable[bool]], *, what: str
     while True:
         found = is_true()
         if found if isinstance(found, bool) else await found:
+            await at_rest()
             return
         assert loop.time() < deadline, f"{what} did not come true within {PATIENCE:g} s"
         await asyncio.sleep(0.001)
+
+
+def waits_for_work(harness: Harness, queue: str = "default") -> bool:
+    """Whether a worker has looked, found nothing, and waits to be told."""
+    subscribers = harness.opened.engine.parts.hub._subscribers.get(queue_topic("default", queue), ())
+    return any(subscription._waiter is not None for subscription in subscribers)
 
 
 async def until_path(harness: Harness, handle: Handle[Any], status: str, *, times: int = 1) -> None:
@@ -328,10 +346,12 @@ class Gate:
     async def reached(self, times: int = 1) -> None:
         """Called by the test: until that many bodies have come here."""
         await self._until(lambda: self.entries >= times)
+        await at_rest()
 
     async def left(self, times: int = 1) -> None:
         """Called by the test: until that many bodies have been stopped here."""
         await self._until(lambda: self.cancelled >= times)
+        await at_rest()
 
     def open(self) -> None:
         self._open.set()
@@ -346,8 +366,8 @@ class Gate:
 class ByHand:
     """A worker that does only what the test tells it to."""
 
-    def __init__(self, harness: Harness, name: str = "A") -> None:
-        self.harness, self.id = harness, WorkerId("wrk_" + name.rjust(26, "0"))
+    def __init__(self, harness: Harness, name: str = "A", *, namespace: str = "default") -> None:
+        self.harness, self.id, self.namespace = harness, WorkerId("wrk_" + name.rjust(26, "0")), namespace
         self.work = harness.opened.work
         self.polls = 0
 
@@ -359,7 +379,7 @@ class ByHand:
             await self._register()
         names = options.pop("names", ("order",))
         command = ClaimRuns(
-            namespace="default",
+            namespace=self.namespace,
             worker=self.id,
             poll=self.polls,
             served=tuple(Served(queue, name) for queue in queues for name in names),
@@ -375,7 +395,7 @@ class ByHand:
         if isinstance(self.harness.opened, Wired):
             served = (Served("default", "order"),)
             await self.work.register_worker(
-                RegisterWorker(namespace="default", id=self.id, host="here", pid=1, served=served, slots=10)
+                RegisterWorker(namespace=self.namespace, id=self.id, host="here", pid=1, served=served, slots=10)
             )
 
     async def claim_one(self, **options: Any) -> ClaimedRun:
@@ -442,13 +462,3 @@ class ByHand:
 @pytest.fixture
 def gate() -> Gate:
     return Gate()
-
-
-def lead_through_wire(harness: Harness) -> None:
-    """Let everything the app of a harness asks go through a server of gRPC, and back."""
-    opening, clock = harness.app._opening, harness.clock
-
-    async def open_wired(open: Callable[[], Awaitable[Any]] = opening._open) -> Wired:
-        return await Wired.around(in_process(await open()), clock=clock)
-
-    opening._open = open_wired

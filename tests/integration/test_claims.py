@@ -11,7 +11,17 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.integration.conftest import BROKEN, FOR, ByHand, OpenHarness, eventually, log_of, row_of
+from tests.integration.conftest import (
+    BROKEN,
+    FOR,
+    HASH,
+    ByHand,
+    OpenHarness,
+    eventually,
+    log_of,
+    row_of,
+    waits_for_work,
+)
 from windlass import ClaimLost, Context, NotFound
 from windlass.client.handle import Handle
 from windlass.model.commands import (
@@ -22,6 +32,7 @@ from windlass.model.commands import (
     HoldRun,
     RegisterWorker,
 )
+from windlass.model.namespace import CreateNamespace
 from windlass.model.run import RunId, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
@@ -431,18 +442,10 @@ async def test_a_claim_takes_only_what_is_served_and_no_more_than_asked(shop: Ha
 @pytest.mark.spec("runs:P2.9")
 async def test_another_namespace_is_another_world(shop: Harness) -> None:
     await start(shop)
-    worker = ByHand(shop)
-    command = ClaimRuns(
-        namespace="elsewhere",
-        worker=worker.id,
-        poll=1,
-        served=(Served("default", "order"),),
-        limit=10,
-        visibility_for=FOR,
-        wait_for=Duration(0),
-    )
+    await shop.opened.namespaces.create_namespace(CreateNamespace(name="elsewhere"))
 
-    assert await worker.work.claim_runs(command) == []
+    assert await ByHand(shop, namespace="elsewhere").claim() == []
+    assert len(await ByHand(shop, "B").claim()) == 1
 
 
 @pytest.mark.spec("runs:G9", "runs:P2.9", "invariants:I-17")
@@ -496,7 +499,13 @@ class SlowStore(NoHooks):
             self.clock.advance("10m")
 
 
-@pytest.mark.parametrize("slow", ["claim_runs", "start_runs"])
+@pytest.mark.parametrize(
+    "slow",
+    [
+        "claim_runs",
+        pytest.param("start_runs", marks=pytest.mark.in_process("A start hands a run only to a worker beside it.")),
+    ],
+)
 async def test_a_claim_that_is_answered_too_late_is_given_back_at_once(slow: str, open_harness: OpenHarness) -> None:
     """The store counts from its answer and the worker from its question: nobody else could have the run until then."""
     store, entered = SlowStore(), 0
@@ -508,7 +517,7 @@ async def test_a_claim_that_is_answered_too_late_is_given_back_at_once(slow: str
         entered += 1
         return "done"
 
-    await eventually(lambda: bool(harness.opened.engine.parts.offers._open), what="the worker offers its slots")
+    await eventually(lambda: waits_for_work(harness), what="the worker waits")
     store.slow, store.clock = slow, harness.clock
     handle = await harness.start(order, delay="1s" if slow == "claim_runs" else None)
     await harness.advance("1s")

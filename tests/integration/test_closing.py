@@ -48,6 +48,7 @@ async def test_a_sender_that_is_cancelled_leaves_nobody_without_an_answer(harnes
     await eventually(is_all_done, what="every run that was accepted is over")
 
 
+@pytest.mark.in_process("The readers of results are on the server.")
 async def test_a_reader_that_is_cancelled_leaves_nobody_without_an_answer(harness: Harness) -> None:
     harness.app.workflow(order)
     handle = await harness.start(order, 1)

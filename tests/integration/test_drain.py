@@ -49,6 +49,10 @@ async def known(harness: Harness) -> dict[WorkerId, Row]:
     return {row.id: row for row in await harness.opened.runs.list_workers("default")}
 
 
+def listening(harness: Harness) -> Any:
+    return harness.opened.engine.work._listening
+
+
 async def has_gone(harness: Harness) -> None:
     await eventually(worker_of(harness).drain.is_over.is_set, what="the worker has left")
 
@@ -145,6 +149,7 @@ async def test_in_a_program_the_worker_is_quiet_until_its_block_ends(
     order = declare(harness, "first")
     async with harness.app.worker():
         id = worker_of(harness).id
+        await eventually(lambda: id in listening(harness), what="the worker listens")
         await harness.opened.control.drain_worker("default", id)
         await has_gone(harness)
         handle = await harness.start(order)

@@ -8,7 +8,7 @@ from collections import Counter
 import asyncpg
 import pytest
 
-from tests.integration.conftest import OpenHarness, eventually, path_of, row_of, until_path
+from tests.integration.conftest import OpenHarness, eventually, path_of, row_of, until_path, waits_for_work
 from windlass import Context, Retry
 from windlass.notify.local import queue_topic
 from windlass.settings import Settings
@@ -51,7 +51,7 @@ async def test_a_run_started_during_a_long_poll_begins_at_once(harness: Harness)
     harness.app.workflow(order)
     begun_at = harness.clock.now()
     assert await harness.run(order, 1) == 2
-    await eventually(lambda: bool(harness.opened.engine.parts.offers._open), what="the worker waits for work")
+    await eventually(lambda: waits_for_work(harness), what="the worker waits for work")
 
     handles = [await harness.start(order, number) for number in range(5)]
 
@@ -104,7 +104,7 @@ async def test_a_sleep_begun_elsewhere_ends_on_time_here(open_shared: OpenHarnes
         handle = await elsewhere.start(nap, 1)
         await until_path(elsewhere, handle, "sleeping")
     async with here.app.worker():
-        await eventually(lambda: bool(here.opened.engine.parts.offers._open), what="the worker waits")
+        await eventually(lambda: waits_for_work(here), what="the worker waits")
         here.clock.advance(HOUR - 1)
         assert await handle.status() == "sleeping"
         here.clock.advance(1)
@@ -171,7 +171,7 @@ async def test_without_any_hint_work_of_another_process_is_found_by_polling(open
     for harness in (works, asks):
         harness.app.workflow(order)
         harness.opened.engine.parts.hub.is_suppressed = True
-    await eventually(lambda: bool(works.opened.engine.parts.offers._open), what="the worker waits")
+    await eventually(lambda: waits_for_work(works), what="the worker waits")
 
     handle = await asks.start(order, 4)
     for _ in range(20):
@@ -216,7 +216,7 @@ async def test_an_idle_worker_writes_nothing_but_its_heartbeat(open_harness: Ope
 
     for _ in range(30):
         harness.clock.advance("1s")
-        await eventually(lambda: bool(harness.opened.engine.parts.offers._open), what="the worker waits again")
+        await eventually(lambda: waits_for_work(harness), what="the worker waits again")
 
     assert set(names.begun) <= {"heartbeat"}
     assert len(names.begun) <= 3
@@ -226,7 +226,7 @@ async def test_a_workflow_declared_after_the_worker_began_is_served_at_once(open
     harness = await open_harness()
     harness.app.workflow(order)
     assert await harness.run(order, 1) == 2
-    await eventually(lambda: bool(harness.opened.engine.parts.offers._open), what="the worker waits")
+    await eventually(lambda: waits_for_work(harness), what="the worker waits")
     begun_at = harness.clock.now()
 
     @harness.app.workflow

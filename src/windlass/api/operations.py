@@ -62,7 +62,7 @@ _ROWS = (
     Operation("delete_schedule", OPERATORS, changes=True),
     # work
     Operation("register_worker", WORKERS, changes=True),
-    Operation("heartbeat", WORKERS, changes=True),
+    Operation("heartbeat", WORKERS),
     Operation("drain_self", WORKERS),
     Operation("deregister_worker", WORKERS),  # and what a worker gives back is given back, whatever is disabled
     Operation("listen", WORKERS),

@@ -39,10 +39,10 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     topics.append(gates_topic(command.namespace))
     is_told = command.expects_more
     with parts.hub.subscribe(*topics) as subscription:
+        told_at = parts.clock.monotonic()  # from here on this poll is told of what comes
         while True:
             subscription.clear()
-            looked_at = parts.clock.monotonic()  # before the look: time may pass until its answer is here
-            claimed, due_in = await _claim_due(parts, command, is_told=is_told)
+            claimed, due_in, looked_at = await _claim_due(parts, command, is_told=is_told, since=told_at)
             now = parts.clock.monotonic()
             if claimed or now >= deadline:
                 return claimed
@@ -50,29 +50,46 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             pause = (wake_at if due_in is None else min(wake_at, looked_at + due_in)) - now
             if command.is_remote:  # an offer would be taken after whoever made it has gone to another server
                 await subscription.wait(parts.clock, pause)
+                told_at = parts.clock.monotonic() if subscription.is_set else told_at
             elif dispatched := await _wait_with_offer(parts, command, subscription, pause):
                 return dispatched
             is_told = subscription.is_named
 
 
-async def _claim_due(parts: Parts, command: ClaimRuns, *, is_told: bool) -> tuple[list[ClaimedRun], int | None]:
-    """What is due now, else how long until something is.
+async def _claim_due(
+    parts: Parts, command: ClaimRuns, *, is_told: bool, since: int
+) -> tuple[list[ClaimedRun], int | None, int]:
+    """What is due now, else how long until something is, counted from when it was looked for.
 
     Looks before it writes, so that an idle poll takes no lock; but not when it was told that there is something.
     """
+    looked_at = parts.clock.monotonic()  # before the look: time may pass until its answer is here
     if is_told and (claimed := await _claim(parts, command)):
-        return claimed, 0
+        return claimed, 0, looked_at
+    (due_at, now), looked_at = await _look(parts, command, since=since, now=looked_at)
+    if due_at is None or due_at > now:
+        return [], None if due_at is None else due_at - now, looked_at
+    claimed = await _claim(parts, command)
+    if not claimed:
+        await PACE.sleep(LOCKED_ELSEWHERE_FOR)
+    return claimed, 0, looked_at
+
+
+async def _look(
+    parts: Parts, command: ClaimRuns, *, since: int, now: int
+) -> tuple[tuple[Instant | None, Instant], int]:
+    """When something is due, and when that was looked for. Those from afar share their looks: there may be hundreds."""
 
     async def look(tx: Tx) -> tuple[Instant | None, Instant]:
         return await tx.runs.look(namespace=command.namespace, served=command.served)
 
-    due_at, now = await parts.store.read("next_due", look, single=True)
-    if due_at is None or due_at > now:
-        return [], None if due_at is None else due_at - now
-    claimed = await _claim(parts, command)
-    if not claimed:
-        await PACE.sleep(LOCKED_ELSEWHERE_FOR)
-    return claimed, 0
+    def ask() -> Awaitable[tuple[Instant | None, Instant]]:
+        return parts.store.read("next_due", look, single=True)
+
+    if not command.is_remote:
+        return await ask(), now
+    lanes = (command.namespace, command.served)
+    return await parts.looks.look(lanes, ask, since=since, young_for=parts.settings.poll_for)
 
 
 async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
@@ -116,14 +133,14 @@ async def _claim_anew(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
 
 async def _claim_in_turn(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
     """Of the polls of one worker, wherever they arrive, the newest claims; the same again hears what it has claimed."""
-    last = await tx.workers.lock_poll(command.namespace, id=command.worker)
+    last = await tx.polls.lock(command.namespace, id=command.worker)
     if last is None:
         raise NotFound("worker", command.worker, hint="It left, or was silent for too long: register it again.")
     if command.poll <= last:
         return await _claimed_before(tx, command) if command.poll == last else []
     claimed = await _claim_anew(tx, command)
     if claimed:
-        await tx.workers.note_poll(command.namespace, id=command.worker, poll=command.poll)
+        await tx.polls.note(command.namespace, id=command.worker, poll=command.poll)
     return claimed
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from windlass.engine.again import run_until_answered
 from windlass.engine.batch import Batcher
 from windlass.engine.endings import Endings
+from windlass.engine.looks import Looks
 from windlass.engine.offers import Offers
 from windlass.model.time import SECOND, Duration
 from windlass.notify.local import Hub
@@ -40,8 +41,12 @@ class Parts:
     settings: EngineSettings
     batcher: Batcher
     observer: Observer | None = None  # who counts what happens here, if anybody
+    looks: Looks = field(init=False)  # of polls from afar
     endings: Endings = field(default_factory=Endings)
     background: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.looks = Looks(self.clock)
 
     async def run_tx(self, name: str, fn: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
         """One transaction, asked for again while its outcome is unknown; fn must recognise its own repeat."""

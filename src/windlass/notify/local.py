@@ -95,6 +95,16 @@ class Subscription:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody said something since it was last cleared."""
+        return self._is_set
+
+    def _give_up(self) -> None:
+        """The time is over, and nobody said anything."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
     def clear(self) -> None:
         self._is_set = self.is_named = False
 
@@ -103,7 +113,7 @@ class Subscription:
         if self._is_set:
             return
         self._waiter = asyncio.get_running_loop().create_future()
-        timer = clock.call_later(delay, self.wake)
+        timer = clock.call_later(delay, self._give_up)
         try:
             await self._waiter
         finally:

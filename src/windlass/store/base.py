@@ -29,6 +29,7 @@ from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
 from windlass.store.queries.namespaces import NamespaceQueries
+from windlass.store.queries.polls import PollQueries
 from windlass.store.queries.prune import PruneQueries
 from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
@@ -76,6 +77,7 @@ class Tx:
         self.keys = KeyQueries(connection)
         self.log = LogQueries(connection)
         self.workers = WorkerQueries(connection)
+        self.polls = PollQueries(connection)
         self.inbox = InboxQueries(connection)
         self.gates = GateQueries(connection)
         self.children = ChildQueries(connection)

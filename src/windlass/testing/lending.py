@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.app import App
+from windlass.assembly import Opened
 from windlass.client.client import Client
 from windlass.client.opening import Opening
 from windlass.define.registry import Registry
-from windlass.assembly import Opened
 
 
 def give_registry(app: App, registry: Registry) -> None:

@@ -142,6 +142,18 @@ class MortalPresence:
         if not self.is_dead:  # else it says no goodbye
             await self._work.deregister_worker(namespace, id, ended)
 
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        return await self._while_alive(self._work.look_at_claims, command)
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        return await self._while_alive(self._work.read_history, claim)
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        return await self._while_alive(partial(self._work.send_to_child, claim), command)
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        return await self._while_alive(partial(self._work.cancel_child, claim), command)
+
     async def _while_alive(self, call: Callable[..., Awaitable[T]], *arguments: Any) -> T:
         if self.is_dead:
             await _for_ever()
@@ -163,18 +175,6 @@ class MortalWork(MortalPresence):
         if not self.is_dead:
             self.is_dead = True
             self._on_death(self)
-
-    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
-        return await self._while_alive(self._work.look_at_claims, command)
-
-    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
-        return await self._while_alive(self._work.read_history, claim)
-
-    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
-        return await self._while_alive(partial(self._work.send_to_child, claim), command)
-
-    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
-        return await self._while_alive(partial(self._work.cancel_child, claim), command)
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
         claimed = await self._while_alive(self._work.claim_runs, command)

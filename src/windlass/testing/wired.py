@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from windlass.api.grpc.channel import Target
+from typing import Any
+
+from windlass.api.grpc.channel import Channel, Target
 from windlass.api.grpc.remote import Remote
 from windlass.api.grpc.server import GrpcServer, make_server
+from windlass.api.grpc.table import Call, Row
 from windlass.embedded import Embedded
 from windlass.model.access import EVERY_NAMESPACE, CreateKey, Role
 from windlass.model.time import SECOND, Duration
@@ -25,6 +28,7 @@ class Wired(Embedded):
         wired = cls(embedded.engine, embedded._coordinator)
         wired._gate = Gate(embedded.access, embedded.namespaces, clock=clock)
         wired.server = make_server(embedded, wired._gate, clock=clock, host="127.0.0.1", port=0)
+        wired.server.rows = [wired._counting(row) for row in wired.server.rows]
         await wired.server.start()
         key_id = "key_" + "0" * 26
         await embedded.access.create_key(
@@ -33,6 +37,7 @@ class Wired(Embedded):
         wired.token = make_token(key_id, SECRET)
         target = Target(f"127.0.0.1:{wired.server.port}", None)
         wired.remote = remote = Remote([target], token=wired.token, clock=clock, ids=embedded.ids)
+        wired._count_calls(remote._channel)
         wired.runs, wired.control, wired.schedules, wired.work = (
             remote.runs,
             remote.control,
@@ -51,6 +56,37 @@ class Wired(Embedded):
     remote: Remote
     token: str
     _gate: Gate
+    _asked = 0  # calls that are not answered yet
+    _at_work = 0  # those of them that have arrived
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is on its way: time that a test lets pass passes at both ends of every call."""
+        return self._asked == self._at_work
+
+    def _count_calls(self, channel: Channel) -> None:
+        ask = channel._once
+
+        async def once(service: str, method: str, message: Any, wait_for: Duration) -> Any:
+            self._asked += 1
+            try:
+                return await ask(service, method, message, wait_for)
+            finally:
+                self._asked -= 1
+
+        channel._once = once  # type: ignore[method-assign]
+
+    def _counting(self, row: Row) -> Row:
+        handle = row.handle
+
+        async def handled(call: Call, asked: Any) -> Any:
+            self._at_work += 1
+            try:
+                return await handle(call, asked)
+            finally:
+                self._at_work -= 1
+
+        return row._replace(handle=handled)
 
     async def close(self) -> None:
         await self.remote.close()

@@ -22,66 +22,66 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from windlass.v1 import common_pb2 as windlass_dot_v1_dot_common__pb2
+from windlass.v1 import model_pb2 as windlass_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/admin.proto\x12\x0bwindlass.v1\x1a\x18windlass/v1/common.proto\"\x16\n\x14GetServerInfoRequest\"D\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x61pi_version\x18\x02 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\"U\n\x12ListWorkersRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x1a\n\rstopped_since\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_stopped_since\";\n\x13ListWorkersResponse\x12$\n\x07workers\x18\x01 \x03(\x0b\x32\x13.windlass.v1.Worker\"K\n\x12\x44rainWorkerRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"\xc7\x01\n\x04Gate\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x16\n\tpaused_by\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x16\n\tpaused_at\x18\x07 \x01(\x03H\x02\x88\x01\x01\x42\x0c\n\n_paused_byB\x07\n\x05_noteB\x0c\n\n_paused_at\"\x9d\x01\n\x0eSetGateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x0f\n\x02\x62y\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\x07\n\x05_note\"%\n\x10ListGatesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"5\n\x11ListGatesResponse\x12 \n\x05gates\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Gate\"&\n\x11ListQueuesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\";\n\x08Unserved\x12!\n\x04lane\x18\x01 \x01(\x0b\x32\x13.windlass.v1.Served\x12\x0c\n\x04runs\x18\x02 \x01(\x03\"\xc6\x02\n\tQueueView\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02\x61t\x18\x03 \x01(\x03\x12\x0b\n\x03\x64ue\x18\x04 \x01(\x03\x12\x0f\n\x07running\x18\x05 \x01(\x03\x12\r\n\x05later\x18\x06 \x01(\x03\x12\x0f\n\x07waiting\x18\x07 \x01(\x03\x12\x0e\n\x06paused\x18\x08 \x01(\x03\x12\x1a\n\roldest_due_at\x18\t \x01(\x03H\x00\x88\x01\x01\x12\x18\n\x10\x65nded_per_minute\x18\n \x01(\x01\x12\x0f\n\x07workers\x18\x0b \x01(\x03\x12\r\n\x05slots\x18\x0c \x01(\x03\x12$\n\x04gate\x18\r \x01(\x0b\x32\x11.windlass.v1.GateH\x01\x88\x01\x01\x12\'\n\x08unserved\x18\x0e \x03(\x0b\x32\x15.windlass.v1.UnservedB\x10\n\x0e_oldest_due_atB\x07\n\x05_gate\"<\n\x12ListQueuesResponse\x12&\n\x06queues\x18\x01 \x03(\x0b\x32\x16.windlass.v1.QueueView\"\xa7\x01\n\x0fReadFeedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0csubject_kind\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x17\n\nsubject_id\x18\x04 \x01(\tH\x02\x88\x01\x01\x12\r\n\x05limit\x18\x05 \x01(\x03\x42\t\n\x07_cursorB\x0f\n\r_subject_kindB\r\n\x0b_subject_id\"A\n\tFeedEntry\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12$\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x15.windlass.v1.LogEntry\"]\n\x10ReadFeedResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.windlass.v1.FeedEntry\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\x10\n\x08has_more\x18\x03 \x01(\x08\"A\n\x11MoveCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03seq\x18\x03 \x01(\x03\"!\n\x12MoveCursorResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x03\"4\n\x11\x44ropCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"(\n\x12\x44ropCursorResponse\x12\x12\n\nis_dropped\x18\x01 \x01(\x08\"\x10\n\x0e\x43heckUpRequest\"W\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x05grade\x18\x02 \x01(\x0e\x32\x12.windlass.v1.Grade\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x04 \x03(\t\"-\n\x07\x43heckup\x12\"\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x12.windlass.v1.Check*k\n\x08GateKind\x12\x19\n\x15GATE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13GATE_KIND_NAMESPACE\x10\x01\x12\x13\n\x0fGATE_KIND_QUEUE\x10\x02\x12\x16\n\x12GATE_KIND_WORKFLOW\x10\x03*f\n\x05Grade\x12\x15\n\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n\nGRADE_GOOD\x10\x01\x12\x11\n\rGRADE_WARNING\x10\x02\x12\x10\n\x0cGRADE_FAILED\x10\x03\x12\x11\n\rGRADE_SKIPPED\x10\x04\x32\xba\x06\n\x0c\x41\x64minService\x12K\n\rGetServerInfo\x12!.windlass.v1.GetServerInfoRequest\x1a\x17.windlass.v1.ServerInfo\x12P\n\x0bListWorkers\x12\x1f.windlass.v1.ListWorkersRequest\x1a .windlass.v1.ListWorkersResponse\x12\x43\n\x0b\x44rainWorker\x12\x1f.windlass.v1.DrainWorkerRequest\x1a\x13.windlass.v1.Worker\x12M\n\nListQueues\x12\x1e.windlass.v1.ListQueuesRequest\x1a\x1f.windlass.v1.ListQueuesResponse\x12\x39\n\x07SetGate\x12\x1b.windlass.v1.SetGateRequest\x1a\x11.windlass.v1.Gate\x12J\n\tListGates\x12\x1d.windlass.v1.ListGatesRequest\x1a\x1e.windlass.v1.ListGatesResponse\x12G\n\x08ReadFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse\x12K\n\nFollowFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse0\x01\x12M\n\nMoveCursor\x12\x1e.windlass.v1.MoveCursorRequest\x1a\x1f.windlass.v1.MoveCursorResponse\x12M\n\nDropCursor\x12\x1e.windlass.v1.DropCursorRequest\x1a\x1f.windlass.v1.DropCursorResponse\x12<\n\x07\x43heckUp\x12\x1b.windlass.v1.CheckUpRequest\x1a\x14.windlass.v1.Checkupb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/admin.proto\x12\x0bwindlass.v1\x1a\x17windlass/v1/model.proto\"\x16\n\x14GetServerInfoRequest\"D\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x61pi_version\x18\x02 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\"U\n\x12ListWorkersRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x1a\n\rstopped_since\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_stopped_since\";\n\x13ListWorkersResponse\x12$\n\x07workers\x18\x01 \x03(\x0b\x32\x13.windlass.v1.Worker\"K\n\x12\x44rainWorkerRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"\xc7\x01\n\x04Gate\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x16\n\tpaused_by\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x16\n\tpaused_at\x18\x07 \x01(\x03H\x02\x88\x01\x01\x42\x0c\n\n_paused_byB\x07\n\x05_noteB\x0c\n\n_paused_at\"\x9d\x01\n\x0eSetGateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x0f\n\x02\x62y\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\x07\n\x05_note\"%\n\x10ListGatesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"5\n\x11ListGatesResponse\x12 \n\x05gates\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Gate\"&\n\x11ListQueuesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\";\n\x08Unserved\x12!\n\x04lane\x18\x01 \x01(\x0b\x32\x13.windlass.v1.Served\x12\x0c\n\x04runs\x18\x02 \x01(\x03\"\xc6\x02\n\tQueueView\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02\x61t\x18\x03 \x01(\x03\x12\x0b\n\x03\x64ue\x18\x04 \x01(\x03\x12\x0f\n\x07running\x18\x05 \x01(\x03\x12\r\n\x05later\x18\x06 \x01(\x03\x12\x0f\n\x07waiting\x18\x07 \x01(\x03\x12\x0e\n\x06paused\x18\x08 \x01(\x03\x12\x1a\n\roldest_due_at\x18\t \x01(\x03H\x00\x88\x01\x01\x12\x18\n\x10\x65nded_per_minute\x18\n \x01(\x01\x12\x0f\n\x07workers\x18\x0b \x01(\x03\x12\r\n\x05slots\x18\x0c \x01(\x03\x12$\n\x04gate\x18\r \x01(\x0b\x32\x11.windlass.v1.GateH\x01\x88\x01\x01\x12\'\n\x08unserved\x18\x0e \x03(\x0b\x32\x15.windlass.v1.UnservedB\x10\n\x0e_oldest_due_atB\x07\n\x05_gate\"<\n\x12ListQueuesResponse\x12&\n\x06queues\x18\x01 \x03(\x0b\x32\x16.windlass.v1.QueueView\"\xa7\x01\n\x0fReadFeedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0csubject_kind\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x17\n\nsubject_id\x18\x04 \x01(\tH\x02\x88\x01\x01\x12\r\n\x05limit\x18\x05 \x01(\x03\x42\t\n\x07_cursorB\x0f\n\r_subject_kindB\r\n\x0b_subject_id\"A\n\tFeedEntry\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12$\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x15.windlass.v1.LogEntry\"]\n\x10ReadFeedResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.windlass.v1.FeedEntry\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\x10\n\x08has_more\x18\x03 \x01(\x08\"A\n\x11MoveCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03seq\x18\x03 \x01(\x03\"!\n\x12MoveCursorResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x03\"4\n\x11\x44ropCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"(\n\x12\x44ropCursorResponse\x12\x12\n\nis_dropped\x18\x01 \x01(\x08\"\x10\n\x0e\x43heckUpRequest\"W\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x05grade\x18\x02 \x01(\x0e\x32\x12.windlass.v1.Grade\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x04 \x03(\t\"-\n\x07\x43heckup\x12\"\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x12.windlass.v1.Check*k\n\x08GateKind\x12\x19\n\x15GATE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13GATE_KIND_NAMESPACE\x10\x01\x12\x13\n\x0fGATE_KIND_QUEUE\x10\x02\x12\x16\n\x12GATE_KIND_WORKFLOW\x10\x03*f\n\x05Grade\x12\x15\n\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n\nGRADE_GOOD\x10\x01\x12\x11\n\rGRADE_WARNING\x10\x02\x12\x10\n\x0cGRADE_FAILED\x10\x03\x12\x11\n\rGRADE_SKIPPED\x10\x04\x32\xba\x06\n\x0c\x41\x64minService\x12K\n\rGetServerInfo\x12!.windlass.v1.GetServerInfoRequest\x1a\x17.windlass.v1.ServerInfo\x12P\n\x0bListWorkers\x12\x1f.windlass.v1.ListWorkersRequest\x1a .windlass.v1.ListWorkersResponse\x12\x43\n\x0b\x44rainWorker\x12\x1f.windlass.v1.DrainWorkerRequest\x1a\x13.windlass.v1.Worker\x12M\n\nListQueues\x12\x1e.windlass.v1.ListQueuesRequest\x1a\x1f.windlass.v1.ListQueuesResponse\x12\x39\n\x07SetGate\x12\x1b.windlass.v1.SetGateRequest\x1a\x11.windlass.v1.Gate\x12J\n\tListGates\x12\x1d.windlass.v1.ListGatesRequest\x1a\x1e.windlass.v1.ListGatesResponse\x12G\n\x08ReadFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse\x12K\n\nFollowFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse0\x01\x12M\n\nMoveCursor\x12\x1e.windlass.v1.MoveCursorRequest\x1a\x1f.windlass.v1.MoveCursorResponse\x12M\n\nDropCursor\x12\x1e.windlass.v1.DropCursorRequest\x1a\x1f.windlass.v1.DropCursorResponse\x12<\n\x07\x43heckUp\x12\x1b.windlass.v1.CheckUpRequest\x1a\x14.windlass.v1.Checkupb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'windlass.v1.admin_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GATEKIND']._serialized_start=2017
-  _globals['_GATEKIND']._serialized_end=2124
-  _globals['_GRADE']._serialized_start=2126
-  _globals['_GRADE']._serialized_end=2228
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=66
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=88
-  _globals['_SERVERINFO']._serialized_start=90
-  _globals['_SERVERINFO']._serialized_end=158
-  _globals['_LISTWORKERSREQUEST']._serialized_start=160
-  _globals['_LISTWORKERSREQUEST']._serialized_end=245
-  _globals['_LISTWORKERSRESPONSE']._serialized_start=247
-  _globals['_LISTWORKERSRESPONSE']._serialized_end=306
-  _globals['_DRAINWORKERREQUEST']._serialized_start=308
-  _globals['_DRAINWORKERREQUEST']._serialized_end=383
-  _globals['_GATE']._serialized_start=386
-  _globals['_GATE']._serialized_end=585
-  _globals['_SETGATEREQUEST']._serialized_start=588
-  _globals['_SETGATEREQUEST']._serialized_end=745
-  _globals['_LISTGATESREQUEST']._serialized_start=747
-  _globals['_LISTGATESREQUEST']._serialized_end=784
-  _globals['_LISTGATESRESPONSE']._serialized_start=786
-  _globals['_LISTGATESRESPONSE']._serialized_end=839
-  _globals['_LISTQUEUESREQUEST']._serialized_start=841
-  _globals['_LISTQUEUESREQUEST']._serialized_end=879
-  _globals['_UNSERVED']._serialized_start=881
-  _globals['_UNSERVED']._serialized_end=940
-  _globals['_QUEUEVIEW']._serialized_start=943
-  _globals['_QUEUEVIEW']._serialized_end=1269
-  _globals['_LISTQUEUESRESPONSE']._serialized_start=1271
-  _globals['_LISTQUEUESRESPONSE']._serialized_end=1331
-  _globals['_READFEEDREQUEST']._serialized_start=1334
-  _globals['_READFEEDREQUEST']._serialized_end=1501
-  _globals['_FEEDENTRY']._serialized_start=1503
-  _globals['_FEEDENTRY']._serialized_end=1568
-  _globals['_READFEEDRESPONSE']._serialized_start=1570
-  _globals['_READFEEDRESPONSE']._serialized_end=1663
-  _globals['_MOVECURSORREQUEST']._serialized_start=1665
-  _globals['_MOVECURSORREQUEST']._serialized_end=1730
-  _globals['_MOVECURSORRESPONSE']._serialized_start=1732
-  _globals['_MOVECURSORRESPONSE']._serialized_end=1765
-  _globals['_DROPCURSORREQUEST']._serialized_start=1767
-  _globals['_DROPCURSORREQUEST']._serialized_end=1819
-  _globals['_DROPCURSORRESPONSE']._serialized_start=1821
-  _globals['_DROPCURSORRESPONSE']._serialized_end=1861
-  _globals['_CHECKUPREQUEST']._serialized_start=1863
-  _globals['_CHECKUPREQUEST']._serialized_end=1879
-  _globals['_CHECK']._serialized_start=1881
-  _globals['_CHECK']._serialized_end=1968
-  _globals['_CHECKUP']._serialized_start=1970
-  _globals['_CHECKUP']._serialized_end=2015
-  _globals['_ADMINSERVICE']._serialized_start=2231
-  _globals['_ADMINSERVICE']._serialized_end=3057
+  _globals['_GATEKIND']._serialized_start=2016
+  _globals['_GATEKIND']._serialized_end=2123
+  _globals['_GRADE']._serialized_start=2125
+  _globals['_GRADE']._serialized_end=2227
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=65
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=87
+  _globals['_SERVERINFO']._serialized_start=89
+  _globals['_SERVERINFO']._serialized_end=157
+  _globals['_LISTWORKERSREQUEST']._serialized_start=159
+  _globals['_LISTWORKERSREQUEST']._serialized_end=244
+  _globals['_LISTWORKERSRESPONSE']._serialized_start=246
+  _globals['_LISTWORKERSRESPONSE']._serialized_end=305
+  _globals['_DRAINWORKERREQUEST']._serialized_start=307
+  _globals['_DRAINWORKERREQUEST']._serialized_end=382
+  _globals['_GATE']._serialized_start=385
+  _globals['_GATE']._serialized_end=584
+  _globals['_SETGATEREQUEST']._serialized_start=587
+  _globals['_SETGATEREQUEST']._serialized_end=744
+  _globals['_LISTGATESREQUEST']._serialized_start=746
+  _globals['_LISTGATESREQUEST']._serialized_end=783
+  _globals['_LISTGATESRESPONSE']._serialized_start=785
+  _globals['_LISTGATESRESPONSE']._serialized_end=838
+  _globals['_LISTQUEUESREQUEST']._serialized_start=840
+  _globals['_LISTQUEUESREQUEST']._serialized_end=878
+  _globals['_UNSERVED']._serialized_start=880
+  _globals['_UNSERVED']._serialized_end=939
+  _globals['_QUEUEVIEW']._serialized_start=942
+  _globals['_QUEUEVIEW']._serialized_end=1268
+  _globals['_LISTQUEUESRESPONSE']._serialized_start=1270
+  _globals['_LISTQUEUESRESPONSE']._serialized_end=1330
+  _globals['_READFEEDREQUEST']._serialized_start=1333
+  _globals['_READFEEDREQUEST']._serialized_end=1500
+  _globals['_FEEDENTRY']._serialized_start=1502
+  _globals['_FEEDENTRY']._serialized_end=1567
+  _globals['_READFEEDRESPONSE']._serialized_start=1569
+  _globals['_READFEEDRESPONSE']._serialized_end=1662
+  _globals['_MOVECURSORREQUEST']._serialized_start=1664
+  _globals['_MOVECURSORREQUEST']._serialized_end=1729
+  _globals['_MOVECURSORRESPONSE']._serialized_start=1731
+  _globals['_MOVECURSORRESPONSE']._serialized_end=1764
+  _globals['_DROPCURSORREQUEST']._serialized_start=1766
+  _globals['_DROPCURSORREQUEST']._serialized_end=1818
+  _globals['_DROPCURSORRESPONSE']._serialized_start=1820
+  _globals['_DROPCURSORRESPONSE']._serialized_end=1860
+  _globals['_CHECKUPREQUEST']._serialized_start=1862
+  _globals['_CHECKUPREQUEST']._serialized_end=1878
+  _globals['_CHECK']._serialized_start=1880
+  _globals['_CHECK']._serialized_end=1967
+  _globals['_CHECKUP']._serialized_start=1969
+  _globals['_CHECKUP']._serialized_end=2014
+  _globals['_ADMINSERVICE']._serialized_start=2230
+  _globals['_ADMINSERVICE']._serialized_end=3056
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,4 @@
-from windlass.v1 import common_pb2 as _common_pb2
+from windlass.v1 import model_pb2 as _model_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -57,8 +57,8 @@ class ListWorkersRequest(_message.Message):
 class ListWorkersResponse(_message.Message):
     __slots__ = ("workers",)
     WORKERS_FIELD_NUMBER: _ClassVar[int]
-    workers: _containers.RepeatedCompositeFieldContainer[_common_pb2.Worker]
-    def __init__(self, workers: _Optional[_Iterable[_Union[_common_pb2.Worker, _Mapping]]] = ...) -> None: ...
+    workers: _containers.RepeatedCompositeFieldContainer[_model_pb2.Worker]
+    def __init__(self, workers: _Optional[_Iterable[_Union[_model_pb2.Worker, _Mapping]]] = ...) -> None: ...
 
 class DrainWorkerRequest(_message.Message):
     __slots__ = ("namespace", "id", "by")
@@ -126,9 +126,9 @@ class Unserved(_message.Message):
     __slots__ = ("lane", "runs")
     LANE_FIELD_NUMBER: _ClassVar[int]
     RUNS_FIELD_NUMBER: _ClassVar[int]
-    lane: _common_pb2.Served
+    lane: _model_pb2.Served
     runs: int
-    def __init__(self, lane: _Optional[_Union[_common_pb2.Served, _Mapping]] = ..., runs: _Optional[int] = ...) -> None: ...
+    def __init__(self, lane: _Optional[_Union[_model_pb2.Served, _Mapping]] = ..., runs: _Optional[int] = ...) -> None: ...
 
 class QueueView(_message.Message):
     __slots__ = ("namespace", "name", "at", "due", "running", "later", "waiting", "paused", "oldest_due_at", "ended_per_minute", "workers", "slots", "gate", "unserved")
@@ -187,8 +187,8 @@ class FeedEntry(_message.Message):
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     ENTRY_FIELD_NUMBER: _ClassVar[int]
     cursor: str
-    entry: _common_pb2.LogEntry
-    def __init__(self, cursor: _Optional[str] = ..., entry: _Optional[_Union[_common_pb2.LogEntry, _Mapping]] = ...) -> None: ...
+    entry: _model_pb2.LogEntry
+    def __init__(self, cursor: _Optional[str] = ..., entry: _Optional[_Union[_model_pb2.LogEntry, _Mapping]] = ...) -> None: ...
 
 class ReadFeedResponse(_message.Message):
     __slots__ = ("entries", "cursor", "has_more")

@@ -22,56 +22,56 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from windlass.v1 import common_pb2 as windlass_dot_v1_dot_common__pb2
+from windlass.v1 import model_pb2 as windlass_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awindlass/v1/schedule.proto\x12\x0bwindlass.v1\x1a\x18windlass/v1/common.proto\"N\n\x06Timing\x12\x11\n\x04\x63ron\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05\x65very\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\n\n\x02tz\x18\x03 \x01(\tB\x07\n\x05_cronB\x08\n\x06_every\"\xfb\x02\n\x12PutScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08workflow\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\r\n\x05queue\x18\x05 \x01(\t\x12\r\n\x05input\x18\x06 \x01(\x0c\x12\x12\n\ninput_hash\x18\x07 \x01(\x0c\x12\x18\n\x0btimeout_for\x18\x08 \x01(\x03H\x00\x88\x01\x01\x12#\n\x06timing\x18\t \x01(\x0b\x32\x13.windlass.v1.Timing\x12&\n\x08\x63\x61tch_up\x18\n \x01(\x0e\x32\x14.windlass.v1.CatchUp\x12\x14\n\x0cmax_catch_up\x18\x0b \x01(\x03\x12%\n\x07overlap\x18\x0c \x01(\x0e\x32\x14.windlass.v1.Overlap\x12\x0e\n\x06jitter\x18\r \x01(\x03\x12\x13\n\x0bmay_replace\x18\x0e \x01(\x08\x12\x0f\n\x02\x62y\x18\x0f \x01(\tH\x01\x88\x01\x01\x42\x0e\n\x0c_timeout_forB\x05\n\x03_by\"<\n\x04Kept\x12\x10\n\x08workflow\x18\x01 \x01(\t\x12\x15\n\x08keep_for\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0b\n\t_keep_for\"\x89\x01\n\x0e\x44\x65\x63lareRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\x12\x32\n\tschedules\x18\x03 \x03(\x0b\x32\x1f.windlass.v1.PutScheduleRequest\x12\x1f\n\x04kept\x18\x04 \x03(\x0b\x32\x11.windlass.v1.Kept\"\x11\n\x0f\x44\x65\x63lareResponse\"2\n\x0fScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x14ListSchedulesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_after\"W\n\x15ListSchedulesResponse\x12,\n\tschedules\x18\x01 \x03(\x0b\x32\x19.windlass.v1.ScheduleView\x12\x10\n\x08has_more\x18\x02 \x01(\x08\"H\n\x16ReadScheduleLogRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\x03\"S\n\x17ReadScheduleLogResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.windlass.v1.LogEntry\x12\x10\n\x08has_more\x18\x02 \x01(\x08\"\xf0\x05\n\x08Schedule\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08workflow\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\r\n\x05queue\x18\x05 \x01(\t\x12\r\n\x05input\x18\x06 \x01(\x0c\x12\x12\n\ninput_hash\x18\x07 \x01(\x0c\x12\x18\n\x0btimeout_for\x18\x08 \x01(\x03H\x00\x88\x01\x01\x12#\n\x06timing\x18\t \x01(\x0b\x32\x13.windlass.v1.Timing\x12\x0e\n\x06\x61nchor\x18\n \x01(\x03\x12&\n\x08\x63\x61tch_up\x18\x0b \x01(\x0e\x32\x14.windlass.v1.CatchUp\x12\x14\n\x0cmax_catch_up\x18\x0c \x01(\x03\x12%\n\x07overlap\x18\r \x01(\x0e\x32\x14.windlass.v1.Overlap\x12\x0e\n\x06jitter\x18\x0e \x01(\x03\x12+\n\x06status\x18\x0f \x01(\x0e\x32\x1b.windlass.v1.ScheduleStatus\x12\x18\n\x0b\x64\x65\x63lared_in\x18\x10 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0bis_declared\x18\x11 \x01(\x08\x12\x10\n\x08revision\x18\x12 \x01(\x03\x12\x11\n\tlast_slot\x18\x13 \x01(\x03\x12\x19\n\x0c\x61vailable_at\x18\x14 \x01(\x03H\x02\x88\x01\x01\x12\x12\n\x05\x65rror\x18\x15 \x01(\tH\x03\x88\x01\x01\x12\r\n\x05\x66ired\x18\x16 \x01(\x03\x12\x0f\n\x07skipped\x18\x17 \x01(\x03\x12\x0f\n\x07\x64ropped\x18\x18 \x01(\x03\x12\x16\n\tpaused_by\x18\x19 \x01(\tH\x04\x88\x01\x01\x12\x11\n\x04note\x18\x1a \x01(\tH\x05\x88\x01\x01\x12\x16\n\tpaused_at\x18\x1b \x01(\x03H\x06\x88\x01\x01\x12\x12\n\ncreated_at\x18\x1c \x01(\x03\x12\x12\n\nchanged_at\x18\x1d \x01(\x03\x42\x0e\n\x0c_timeout_forB\x0e\n\x0c_declared_inB\x0f\n\r_available_atB\x08\n\x06_errorB\x0c\n\n_paused_byB\x07\n\x05_noteB\x0c\n\n_paused_at\"\x89\x01\n\x0cScheduleView\x12\'\n\x08schedule\x18\x01 \x01(\x0b\x32\x15.windlass.v1.Schedule\x12\x0c\n\x04next\x18\x02 \x03(\x03\x12\x0e\n\x06\x61\x63tive\x18\x03 \x03(\t\x12\x0e\n\x06queued\x18\x04 \x03(\t\x12\x15\n\x08last_run\x18\x05 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_last_run\"k\n\x14PauseScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\x07\n\x05_note\"b\n\x15ResumeScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61\x63kfill\x18\x03 \x01(\x08\x12\x0f\n\x02\x62y\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"q\n\x16TriggerScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06run_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\t\n\x07_run_id\"P\n\x15\x44\x65leteScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"\x18\n\x16\x44\x65leteScheduleResponse*]\n\x07\x43\x61tchUp\x12\x18\n\x14\x43\x41TCH_UP_UNSPECIFIED\x10\x00\x12\x11\n\rCATCH_UP_NONE\x10\x01\x12\x13\n\x0f\x43\x41TCH_UP_LATEST\x10\x02\x12\x10\n\x0c\x43\x41TCH_UP_ALL\x10\x03*Z\n\x07Overlap\x12\x17\n\x13OVERLAP_UNSPECIFIED\x10\x00\x12\x11\n\rOVERLAP_ALLOW\x10\x01\x12\x10\n\x0cOVERLAP_SKIP\x10\x02\x12\x11\n\rOVERLAP_QUEUE\x10\x03*i\n\x0eScheduleStatus\x12\x1f\n\x1bSCHEDULE_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16SCHEDULE_STATUS_ACTIVE\x10\x01\x12\x1a\n\x16SCHEDULE_STATUS_PAUSED\x10\x02\x32\xec\x05\n\x0fScheduleService\x12\x44\n\x07\x44\x65\x63lare\x12\x1b.windlass.v1.DeclareRequest\x1a\x1c.windlass.v1.DeclareResponse\x12I\n\x0bPutSchedule\x12\x1f.windlass.v1.PutScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12\x46\n\x0bGetSchedule\x12\x1c.windlass.v1.ScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12V\n\rListSchedules\x12!.windlass.v1.ListSchedulesRequest\x1a\".windlass.v1.ListSchedulesResponse\x12\\\n\x0fReadScheduleLog\x12#.windlass.v1.ReadScheduleLogRequest\x1a$.windlass.v1.ReadScheduleLogResponse\x12M\n\rPauseSchedule\x12!.windlass.v1.PauseScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12O\n\x0eResumeSchedule\x12\".windlass.v1.ResumeScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12O\n\x0fTriggerSchedule\x12#.windlass.v1.TriggerScheduleRequest\x1a\x17.windlass.v1.StartedRun\x12Y\n\x0e\x44\x65leteSchedule\x12\".windlass.v1.DeleteScheduleRequest\x1a#.windlass.v1.DeleteScheduleResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awindlass/v1/schedule.proto\x12\x0bwindlass.v1\x1a\x17windlass/v1/model.proto\"N\n\x06Timing\x12\x11\n\x04\x63ron\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05\x65very\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\n\n\x02tz\x18\x03 \x01(\tB\x07\n\x05_cronB\x08\n\x06_every\"\xfb\x02\n\x12PutScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08workflow\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\r\n\x05queue\x18\x05 \x01(\t\x12\r\n\x05input\x18\x06 \x01(\x0c\x12\x12\n\ninput_hash\x18\x07 \x01(\x0c\x12\x18\n\x0btimeout_for\x18\x08 \x01(\x03H\x00\x88\x01\x01\x12#\n\x06timing\x18\t \x01(\x0b\x32\x13.windlass.v1.Timing\x12&\n\x08\x63\x61tch_up\x18\n \x01(\x0e\x32\x14.windlass.v1.CatchUp\x12\x14\n\x0cmax_catch_up\x18\x0b \x01(\x03\x12%\n\x07overlap\x18\x0c \x01(\x0e\x32\x14.windlass.v1.Overlap\x12\x0e\n\x06jitter\x18\r \x01(\x03\x12\x13\n\x0bmay_replace\x18\x0e \x01(\x08\x12\x0f\n\x02\x62y\x18\x0f \x01(\tH\x01\x88\x01\x01\x42\x0e\n\x0c_timeout_forB\x05\n\x03_by\"<\n\x04Kept\x12\x10\n\x08workflow\x18\x01 \x01(\t\x12\x15\n\x08keep_for\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0b\n\t_keep_for\"\x89\x01\n\x0e\x44\x65\x63lareRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\x12\x32\n\tschedules\x18\x03 \x03(\x0b\x32\x1f.windlass.v1.PutScheduleRequest\x12\x1f\n\x04kept\x18\x04 \x03(\x0b\x32\x11.windlass.v1.Kept\"\x11\n\x0f\x44\x65\x63lareResponse\"2\n\x0fScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"G\n\x14ListSchedulesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_after\"W\n\x15ListSchedulesResponse\x12,\n\tschedules\x18\x01 \x03(\x0b\x32\x19.windlass.v1.ScheduleView\x12\x10\n\x08has_more\x18\x02 \x01(\x08\"H\n\x16ReadScheduleLogRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\x03\"S\n\x17ReadScheduleLogResponse\x12&\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x15.windlass.v1.LogEntry\x12\x10\n\x08has_more\x18\x02 \x01(\x08\"\xf0\x05\n\x08Schedule\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08workflow\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\r\n\x05queue\x18\x05 \x01(\t\x12\r\n\x05input\x18\x06 \x01(\x0c\x12\x12\n\ninput_hash\x18\x07 \x01(\x0c\x12\x18\n\x0btimeout_for\x18\x08 \x01(\x03H\x00\x88\x01\x01\x12#\n\x06timing\x18\t \x01(\x0b\x32\x13.windlass.v1.Timing\x12\x0e\n\x06\x61nchor\x18\n \x01(\x03\x12&\n\x08\x63\x61tch_up\x18\x0b \x01(\x0e\x32\x14.windlass.v1.CatchUp\x12\x14\n\x0cmax_catch_up\x18\x0c \x01(\x03\x12%\n\x07overlap\x18\r \x01(\x0e\x32\x14.windlass.v1.Overlap\x12\x0e\n\x06jitter\x18\x0e \x01(\x03\x12+\n\x06status\x18\x0f \x01(\x0e\x32\x1b.windlass.v1.ScheduleStatus\x12\x18\n\x0b\x64\x65\x63lared_in\x18\x10 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0bis_declared\x18\x11 \x01(\x08\x12\x10\n\x08revision\x18\x12 \x01(\x03\x12\x11\n\tlast_slot\x18\x13 \x01(\x03\x12\x19\n\x0c\x61vailable_at\x18\x14 \x01(\x03H\x02\x88\x01\x01\x12\x12\n\x05\x65rror\x18\x15 \x01(\tH\x03\x88\x01\x01\x12\r\n\x05\x66ired\x18\x16 \x01(\x03\x12\x0f\n\x07skipped\x18\x17 \x01(\x03\x12\x0f\n\x07\x64ropped\x18\x18 \x01(\x03\x12\x16\n\tpaused_by\x18\x19 \x01(\tH\x04\x88\x01\x01\x12\x11\n\x04note\x18\x1a \x01(\tH\x05\x88\x01\x01\x12\x16\n\tpaused_at\x18\x1b \x01(\x03H\x06\x88\x01\x01\x12\x12\n\ncreated_at\x18\x1c \x01(\x03\x12\x12\n\nchanged_at\x18\x1d \x01(\x03\x42\x0e\n\x0c_timeout_forB\x0e\n\x0c_declared_inB\x0f\n\r_available_atB\x08\n\x06_errorB\x0c\n\n_paused_byB\x07\n\x05_noteB\x0c\n\n_paused_at\"\x89\x01\n\x0cScheduleView\x12\'\n\x08schedule\x18\x01 \x01(\x0b\x32\x15.windlass.v1.Schedule\x12\x0c\n\x04next\x18\x02 \x03(\x03\x12\x0e\n\x06\x61\x63tive\x18\x03 \x03(\t\x12\x0e\n\x06queued\x18\x04 \x03(\t\x12\x15\n\x08last_run\x18\x05 \x01(\tH\x00\x88\x01\x01\x42\x0b\n\t_last_run\"k\n\x14PauseScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\x07\n\x05_note\"b\n\x15ResumeScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61\x63kfill\x18\x03 \x01(\x08\x12\x0f\n\x02\x62y\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"q\n\x16TriggerScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06run_id\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\t\n\x07_run_id\"P\n\x15\x44\x65leteScheduleRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"\x18\n\x16\x44\x65leteScheduleResponse*]\n\x07\x43\x61tchUp\x12\x18\n\x14\x43\x41TCH_UP_UNSPECIFIED\x10\x00\x12\x11\n\rCATCH_UP_NONE\x10\x01\x12\x13\n\x0f\x43\x41TCH_UP_LATEST\x10\x02\x12\x10\n\x0c\x43\x41TCH_UP_ALL\x10\x03*Z\n\x07Overlap\x12\x17\n\x13OVERLAP_UNSPECIFIED\x10\x00\x12\x11\n\rOVERLAP_ALLOW\x10\x01\x12\x10\n\x0cOVERLAP_SKIP\x10\x02\x12\x11\n\rOVERLAP_QUEUE\x10\x03*i\n\x0eScheduleStatus\x12\x1f\n\x1bSCHEDULE_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16SCHEDULE_STATUS_ACTIVE\x10\x01\x12\x1a\n\x16SCHEDULE_STATUS_PAUSED\x10\x02\x32\xec\x05\n\x0fScheduleService\x12\x44\n\x07\x44\x65\x63lare\x12\x1b.windlass.v1.DeclareRequest\x1a\x1c.windlass.v1.DeclareResponse\x12I\n\x0bPutSchedule\x12\x1f.windlass.v1.PutScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12\x46\n\x0bGetSchedule\x12\x1c.windlass.v1.ScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12V\n\rListSchedules\x12!.windlass.v1.ListSchedulesRequest\x1a\".windlass.v1.ListSchedulesResponse\x12\\\n\x0fReadScheduleLog\x12#.windlass.v1.ReadScheduleLogRequest\x1a$.windlass.v1.ReadScheduleLogResponse\x12M\n\rPauseSchedule\x12!.windlass.v1.PauseScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12O\n\x0eResumeSchedule\x12\".windlass.v1.ResumeScheduleRequest\x1a\x19.windlass.v1.ScheduleView\x12O\n\x0fTriggerSchedule\x12#.windlass.v1.TriggerScheduleRequest\x1a\x17.windlass.v1.StartedRun\x12Y\n\x0e\x44\x65leteSchedule\x12\".windlass.v1.DeleteScheduleRequest\x1a#.windlass.v1.DeleteScheduleResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'windlass.v1.schedule_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CATCHUP']._serialized_start=2452
-  _globals['_CATCHUP']._serialized_end=2545
-  _globals['_OVERLAP']._serialized_start=2547
-  _globals['_OVERLAP']._serialized_end=2637
-  _globals['_SCHEDULESTATUS']._serialized_start=2639
-  _globals['_SCHEDULESTATUS']._serialized_end=2744
-  _globals['_TIMING']._serialized_start=69
-  _globals['_TIMING']._serialized_end=147
-  _globals['_PUTSCHEDULEREQUEST']._serialized_start=150
-  _globals['_PUTSCHEDULEREQUEST']._serialized_end=529
-  _globals['_KEPT']._serialized_start=531
-  _globals['_KEPT']._serialized_end=591
-  _globals['_DECLAREREQUEST']._serialized_start=594
-  _globals['_DECLAREREQUEST']._serialized_end=731
-  _globals['_DECLARERESPONSE']._serialized_start=733
-  _globals['_DECLARERESPONSE']._serialized_end=750
-  _globals['_SCHEDULEREQUEST']._serialized_start=752
-  _globals['_SCHEDULEREQUEST']._serialized_end=802
-  _globals['_LISTSCHEDULESREQUEST']._serialized_start=804
-  _globals['_LISTSCHEDULESREQUEST']._serialized_end=875
-  _globals['_LISTSCHEDULESRESPONSE']._serialized_start=877
-  _globals['_LISTSCHEDULESRESPONSE']._serialized_end=964
-  _globals['_READSCHEDULELOGREQUEST']._serialized_start=966
-  _globals['_READSCHEDULELOGREQUEST']._serialized_end=1038
-  _globals['_READSCHEDULELOGRESPONSE']._serialized_start=1040
-  _globals['_READSCHEDULELOGRESPONSE']._serialized_end=1123
-  _globals['_SCHEDULE']._serialized_start=1126
-  _globals['_SCHEDULE']._serialized_end=1878
-  _globals['_SCHEDULEVIEW']._serialized_start=1881
-  _globals['_SCHEDULEVIEW']._serialized_end=2018
-  _globals['_PAUSESCHEDULEREQUEST']._serialized_start=2020
-  _globals['_PAUSESCHEDULEREQUEST']._serialized_end=2127
-  _globals['_RESUMESCHEDULEREQUEST']._serialized_start=2129
-  _globals['_RESUMESCHEDULEREQUEST']._serialized_end=2227
-  _globals['_TRIGGERSCHEDULEREQUEST']._serialized_start=2229
-  _globals['_TRIGGERSCHEDULEREQUEST']._serialized_end=2342
-  _globals['_DELETESCHEDULEREQUEST']._serialized_start=2344
-  _globals['_DELETESCHEDULEREQUEST']._serialized_end=2424
-  _globals['_DELETESCHEDULERESPONSE']._serialized_start=2426
-  _globals['_DELETESCHEDULERESPONSE']._serialized_end=2450
-  _globals['_SCHEDULESERVICE']._serialized_start=2747
-  _globals['_SCHEDULESERVICE']._serialized_end=3495
+  _globals['_CATCHUP']._serialized_start=2451
+  _globals['_CATCHUP']._serialized_end=2544
+  _globals['_OVERLAP']._serialized_start=2546
+  _globals['_OVERLAP']._serialized_end=2636
+  _globals['_SCHEDULESTATUS']._serialized_start=2638
+  _globals['_SCHEDULESTATUS']._serialized_end=2743
+  _globals['_TIMING']._serialized_start=68
+  _globals['_TIMING']._serialized_end=146
+  _globals['_PUTSCHEDULEREQUEST']._serialized_start=149
+  _globals['_PUTSCHEDULEREQUEST']._serialized_end=528
+  _globals['_KEPT']._serialized_start=530
+  _globals['_KEPT']._serialized_end=590
+  _globals['_DECLAREREQUEST']._serialized_start=593
+  _globals['_DECLAREREQUEST']._serialized_end=730
+  _globals['_DECLARERESPONSE']._serialized_start=732
+  _globals['_DECLARERESPONSE']._serialized_end=749
+  _globals['_SCHEDULEREQUEST']._serialized_start=751
+  _globals['_SCHEDULEREQUEST']._serialized_end=801
+  _globals['_LISTSCHEDULESREQUEST']._serialized_start=803
+  _globals['_LISTSCHEDULESREQUEST']._serialized_end=874
+  _globals['_LISTSCHEDULESRESPONSE']._serialized_start=876
+  _globals['_LISTSCHEDULESRESPONSE']._serialized_end=963
+  _globals['_READSCHEDULELOGREQUEST']._serialized_start=965
+  _globals['_READSCHEDULELOGREQUEST']._serialized_end=1037
+  _globals['_READSCHEDULELOGRESPONSE']._serialized_start=1039
+  _globals['_READSCHEDULELOGRESPONSE']._serialized_end=1122
+  _globals['_SCHEDULE']._serialized_start=1125
+  _globals['_SCHEDULE']._serialized_end=1877
+  _globals['_SCHEDULEVIEW']._serialized_start=1880
+  _globals['_SCHEDULEVIEW']._serialized_end=2017
+  _globals['_PAUSESCHEDULEREQUEST']._serialized_start=2019
+  _globals['_PAUSESCHEDULEREQUEST']._serialized_end=2126
+  _globals['_RESUMESCHEDULEREQUEST']._serialized_start=2128
+  _globals['_RESUMESCHEDULEREQUEST']._serialized_end=2226
+  _globals['_TRIGGERSCHEDULEREQUEST']._serialized_start=2228
+  _globals['_TRIGGERSCHEDULEREQUEST']._serialized_end=2341
+  _globals['_DELETESCHEDULEREQUEST']._serialized_start=2343
+  _globals['_DELETESCHEDULEREQUEST']._serialized_end=2423
+  _globals['_DELETESCHEDULERESPONSE']._serialized_start=2425
+  _globals['_DELETESCHEDULERESPONSE']._serialized_end=2449
+  _globals['_SCHEDULESERVICE']._serialized_start=2746
+  _globals['_SCHEDULESERVICE']._serialized_end=3494
 # @@protoc_insertion_point(module_scope)

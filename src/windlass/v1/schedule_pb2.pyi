@@ -1,4 +1,4 @@
-from windlass.v1 import common_pb2 as _common_pb2
+from windlass.v1 import model_pb2 as _model_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -145,9 +145,9 @@ class ReadScheduleLogResponse(_message.Message):
     __slots__ = ("entries", "has_more")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_FIELD_NUMBER: _ClassVar[int]
-    entries: _containers.RepeatedCompositeFieldContainer[_common_pb2.LogEntry]
+    entries: _containers.RepeatedCompositeFieldContainer[_model_pb2.LogEntry]
     has_more: bool
-    def __init__(self, entries: _Optional[_Iterable[_Union[_common_pb2.LogEntry, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[_model_pb2.LogEntry, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
 
 class Schedule(_message.Message):
     __slots__ = ("namespace", "name", "workflow", "version", "queue", "input", "input_hash", "timeout_for", "timing", "anchor", "catch_up", "max_catch_up", "overlap", "jitter", "status", "declared_in", "is_declared", "revision", "last_slot", "available_at", "error", "fired", "skipped", "dropped", "paused_by", "note", "paused_at", "created_at", "changed_at")

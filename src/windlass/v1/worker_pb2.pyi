@@ -1,4 +1,4 @@
-from windlass.v1 import common_pb2 as _common_pb2
+from windlass.v1 import model_pb2 as _model_pb2
 from windlass.v1 import workflow_pb2 as _workflow_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -21,10 +21,10 @@ class RegisterRequest(_message.Message):
     id: str
     host: str
     pid: int
-    served: _containers.RepeatedCompositeFieldContainer[_common_pb2.Served]
+    served: _containers.RepeatedCompositeFieldContainer[_model_pb2.Served]
     slots: int
     is_return: bool
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_common_pb2.Served, _Mapping]]] = ..., slots: _Optional[int] = ..., is_return: bool = ...) -> None: ...
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., slots: _Optional[int] = ..., is_return: bool = ...) -> None: ...
 
 class RegisterResponse(_message.Message):
     __slots__ = ()
@@ -109,13 +109,13 @@ class PollRequest(_message.Message):
     namespace: str
     worker: str
     poll_id: int
-    served: _containers.RepeatedCompositeFieldContainer[_common_pb2.Served]
+    served: _containers.RepeatedCompositeFieldContainer[_model_pb2.Served]
     limit: int
     visibility_for: int
     visibilities: _containers.ScalarMap[str, int]
     wait_for: int
     expects_more: bool
-    def __init__(self, namespace: _Optional[str] = ..., worker: _Optional[str] = ..., poll_id: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_common_pb2.Served, _Mapping]]] = ..., limit: _Optional[int] = ..., visibility_for: _Optional[int] = ..., visibilities: _Optional[_Mapping[str, int]] = ..., wait_for: _Optional[int] = ..., expects_more: bool = ...) -> None: ...
+    def __init__(self, namespace: _Optional[str] = ..., worker: _Optional[str] = ..., poll_id: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., limit: _Optional[int] = ..., visibility_for: _Optional[int] = ..., visibilities: _Optional[_Mapping[str, int]] = ..., wait_for: _Optional[int] = ..., expects_more: bool = ...) -> None: ...
 
 class PollResponse(_message.Message):
     __slots__ = ("runs", "claimed_after")
@@ -205,19 +205,19 @@ class StepRecord(_message.Message):
     AWAITS_FIELD_NUMBER: _ClassVar[int]
     IS_COPIED_FIELD_NUMBER: _ClassVar[int]
     key: str
-    kind: _common_pb2.StepKind
+    kind: _model_pb2.StepKind
     attempt: int
-    status: _common_pb2.StepStatus
+    status: _model_pb2.StepStatus
     order: int
     failures: int
     input_hash: bytes
     output: bytes
-    failure: _common_pb2.Failure
+    failure: _model_pb2.Failure
     due_in: int
     finished_at: int
     awaits: str
     is_copied: bool
-    def __init__(self, key: _Optional[str] = ..., kind: _Optional[_Union[_common_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., status: _Optional[_Union[_common_pb2.StepStatus, str]] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ..., due_in: _Optional[int] = ..., finished_at: _Optional[int] = ..., awaits: _Optional[str] = ..., is_copied: bool = ...) -> None: ...
+    def __init__(self, key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., status: _Optional[_Union[_model_pb2.StepStatus, str]] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ..., due_in: _Optional[int] = ..., finished_at: _Optional[int] = ..., awaits: _Optional[str] = ..., is_copied: bool = ...) -> None: ...
 
 class ListenRequest(_message.Message):
     __slots__ = ("namespace", "worker", "wait_for")
@@ -281,11 +281,11 @@ class BeginStep(_message.Message):
     run_id: str
     token: int
     key: str
-    kind: _common_pb2.StepKind
+    kind: _model_pb2.StepKind
     attempt: int
     failures: int
     input_hash: bytes
-    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., kind: _Optional[_Union[_common_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ...) -> None: ...
 
 class BeginStepsRequest(_message.Message):
     __slots__ = ("namespace", "steps")
@@ -311,7 +311,7 @@ class CompleteStep(_message.Message):
     run_id: str
     token: int
     key: str
-    kind: _common_pb2.StepKind
+    kind: _model_pb2.StepKind
     attempt: int
     order: int
     failures: int
@@ -319,7 +319,7 @@ class CompleteStep(_message.Message):
     output: bytes
     ran_for: int
     renew_for: int
-    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., kind: _Optional[_Union[_common_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., output: _Optional[bytes] = ..., ran_for: _Optional[int] = ..., renew_for: _Optional[int] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., output: _Optional[bytes] = ..., ran_for: _Optional[int] = ..., renew_for: _Optional[int] = ...) -> None: ...
 
 class CompleteStepsRequest(_message.Message):
     __slots__ = ("namespace", "steps")
@@ -342,8 +342,8 @@ class Refused(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     index: int
-    error: _common_pb2.ErrorDetail
-    def __init__(self, index: _Optional[int] = ..., error: _Optional[_Union[_common_pb2.ErrorDetail, _Mapping]] = ...) -> None: ...
+    error: _model_pb2.ErrorDetail
+    def __init__(self, index: _Optional[int] = ..., error: _Optional[_Union[_model_pb2.ErrorDetail, _Mapping]] = ...) -> None: ...
 
 class WriteOutcome(_message.Message):
     __slots__ = ("at",)
@@ -363,15 +363,15 @@ class FailStep(_message.Message):
     RETRY_FIELD_NUMBER: _ClassVar[int]
     RAN_FOR_FIELD_NUMBER: _ClassVar[int]
     key: str
-    kind: _common_pb2.StepKind
+    kind: _model_pb2.StepKind
     attempt: int
     order: int
     failures: int
     input_hash: bytes
-    failure: _common_pb2.Failure
-    retry: _common_pb2.RetryPolicy
+    failure: _model_pb2.Failure
+    retry: _model_pb2.RetryPolicy
     ran_for: int
-    def __init__(self, key: _Optional[str] = ..., kind: _Optional[_Union[_common_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., failure: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., ran_for: _Optional[int] = ...) -> None: ...
+    def __init__(self, key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ..., retry: _Optional[_Union[_model_pb2.RetryPolicy, _Mapping]] = ..., ran_for: _Optional[int] = ...) -> None: ...
 
 class WaitStep(_message.Message):
     __slots__ = ("key", "kind", "input_hash", "due_for", "due_at", "awaits", "detail", "child")
@@ -384,14 +384,14 @@ class WaitStep(_message.Message):
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     CHILD_FIELD_NUMBER: _ClassVar[int]
     key: str
-    kind: _common_pb2.StepKind
+    kind: _model_pb2.StepKind
     input_hash: bytes
     due_for: int
     due_at: int
     awaits: str
     detail: bytes
     child: StartChild
-    def __init__(self, key: _Optional[str] = ..., kind: _Optional[_Union[_common_pb2.StepKind, str]] = ..., input_hash: _Optional[bytes] = ..., due_for: _Optional[int] = ..., due_at: _Optional[int] = ..., awaits: _Optional[str] = ..., detail: _Optional[bytes] = ..., child: _Optional[_Union[StartChild, _Mapping]] = ...) -> None: ...
+    def __init__(self, key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., input_hash: _Optional[bytes] = ..., due_for: _Optional[int] = ..., due_at: _Optional[int] = ..., awaits: _Optional[str] = ..., detail: _Optional[bytes] = ..., child: _Optional[_Union[StartChild, _Mapping]] = ...) -> None: ...
 
 class StartChild(_message.Message):
     __slots__ = ("command", "follows_parent")
@@ -453,9 +453,9 @@ class Settled(_message.Message):
     order: int
     awaits: str
     output: bytes
-    failure: _common_pb2.Failure
+    failure: _model_pb2.Failure
     at: int
-    def __init__(self, key: _Optional[str] = ..., order: _Optional[int] = ..., awaits: _Optional[str] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ..., at: _Optional[int] = ...) -> None: ...
+    def __init__(self, key: _Optional[str] = ..., order: _Optional[int] = ..., awaits: _Optional[str] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ..., at: _Optional[int] = ...) -> None: ...
 
 class SuspendResponse(_message.Message):
     __slots__ = ("is_parked", "verdicts", "settled")
@@ -527,11 +527,11 @@ class FinishRun(_message.Message):
     RESULT_HASH_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     token: int
-    status: _common_pb2.RunStatus
+    status: _model_pb2.RunStatus
     output: bytes
-    failure: _common_pb2.Failure
+    failure: _model_pb2.Failure
     result_hash: bytes
-    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., status: _Optional[_Union[_common_pb2.RunStatus, str]] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ..., result_hash: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ..., result_hash: _Optional[bytes] = ...) -> None: ...
 
 class FinishRunsRequest(_message.Message):
     __slots__ = ("namespace", "runs")
@@ -562,8 +562,8 @@ class FailRunRequest(_message.Message):
     namespace: str
     run_id: str
     token: int
-    failure: _common_pb2.Failure
-    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., failure: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ...) -> None: ...
+    failure: _model_pb2.Failure
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class HoldRunRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "token", "reason", "is_again")
@@ -575,9 +575,9 @@ class HoldRunRequest(_message.Message):
     namespace: str
     run_id: str
     token: int
-    reason: _common_pb2.Failure
+    reason: _model_pb2.Failure
     is_again: bool
-    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., reason: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ..., is_again: bool = ...) -> None: ...
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., reason: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ..., is_again: bool = ...) -> None: ...
 
 class HoldRunResponse(_message.Message):
     __slots__ = ()

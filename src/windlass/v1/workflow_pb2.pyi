@@ -1,4 +1,4 @@
-from windlass.v1 import common_pb2 as _common_pb2
+from windlass.v1 import model_pb2 as _model_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -73,9 +73,9 @@ class StartOutcome(_message.Message):
     __slots__ = ("started", "error")
     STARTED_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
-    started: _common_pb2.StartedRun
-    error: _common_pb2.ErrorDetail
-    def __init__(self, started: _Optional[_Union[_common_pb2.StartedRun, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.ErrorDetail, _Mapping]] = ...) -> None: ...
+    started: _model_pb2.StartedRun
+    error: _model_pb2.ErrorDetail
+    def __init__(self, started: _Optional[_Union[_model_pb2.StartedRun, _Mapping]] = ..., error: _Optional[_Union[_model_pb2.ErrorDetail, _Mapping]] = ...) -> None: ...
 
 class RunRequest(_message.Message):
     __slots__ = ("namespace", "run_id")
@@ -105,7 +105,7 @@ class ListRunsRequest(_message.Message):
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
-    status: _common_pb2.RunStatus
+    status: _model_pb2.RunStatus
     name: str
     queue: str
     created_after: int
@@ -113,15 +113,15 @@ class ListRunsRequest(_message.Message):
     schedule: str
     before: str
     limit: int
-    def __init__(self, namespace: _Optional[str] = ..., status: _Optional[_Union[_common_pb2.RunStatus, str]] = ..., name: _Optional[str] = ..., queue: _Optional[str] = ..., created_after: _Optional[int] = ..., parent: _Optional[str] = ..., schedule: _Optional[str] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    def __init__(self, namespace: _Optional[str] = ..., status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., name: _Optional[str] = ..., queue: _Optional[str] = ..., created_after: _Optional[int] = ..., parent: _Optional[str] = ..., schedule: _Optional[str] = ..., before: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
 class ListRunsResponse(_message.Message):
     __slots__ = ("runs", "next")
     RUNS_FIELD_NUMBER: _ClassVar[int]
     NEXT_FIELD_NUMBER: _ClassVar[int]
-    runs: _containers.RepeatedCompositeFieldContainer[_common_pb2.Run]
+    runs: _containers.RepeatedCompositeFieldContainer[_model_pb2.Run]
     next: str
-    def __init__(self, runs: _Optional[_Iterable[_Union[_common_pb2.Run, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
+    def __init__(self, runs: _Optional[_Iterable[_Union[_model_pb2.Run, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
 class ListStepsRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "skip")
@@ -137,9 +137,9 @@ class ListStepsResponse(_message.Message):
     __slots__ = ("steps", "has_more")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_FIELD_NUMBER: _ClassVar[int]
-    steps: _containers.RepeatedCompositeFieldContainer[_common_pb2.Step]
+    steps: _containers.RepeatedCompositeFieldContainer[_model_pb2.Step]
     has_more: bool
-    def __init__(self, steps: _Optional[_Iterable[_Union[_common_pb2.Step, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
+    def __init__(self, steps: _Optional[_Iterable[_Union[_model_pb2.Step, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
 
 class Message(_message.Message):
     __slots__ = ("namespace", "run_id", "seq", "kind", "name", "id", "payload", "payload_hash", "sent_at", "taken_by")
@@ -197,9 +197,9 @@ class ReadLogResponse(_message.Message):
     __slots__ = ("entries", "has_more")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_FIELD_NUMBER: _ClassVar[int]
-    entries: _containers.RepeatedCompositeFieldContainer[_common_pb2.LogEntry]
+    entries: _containers.RepeatedCompositeFieldContainer[_model_pb2.LogEntry]
     has_more: bool
-    def __init__(self, entries: _Optional[_Iterable[_Union[_common_pb2.LogEntry, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[_model_pb2.LogEntry, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
 
 class Explanation(_message.Message):
     __slots__ = ("run_id", "name", "status", "code", "text", "at", "since", "until", "worker", "step", "brief")
@@ -216,7 +216,7 @@ class Explanation(_message.Message):
     BRIEF_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     name: str
-    status: _common_pb2.RunStatus
+    status: _model_pb2.RunStatus
     code: str
     text: str
     at: int
@@ -225,7 +225,7 @@ class Explanation(_message.Message):
     worker: str
     step: str
     brief: str
-    def __init__(self, run_id: _Optional[str] = ..., name: _Optional[str] = ..., status: _Optional[_Union[_common_pb2.RunStatus, str]] = ..., code: _Optional[str] = ..., text: _Optional[str] = ..., at: _Optional[int] = ..., since: _Optional[int] = ..., until: _Optional[int] = ..., worker: _Optional[str] = ..., step: _Optional[str] = ..., brief: _Optional[str] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., name: _Optional[str] = ..., status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., code: _Optional[str] = ..., text: _Optional[str] = ..., at: _Optional[int] = ..., since: _Optional[int] = ..., until: _Optional[int] = ..., worker: _Optional[str] = ..., step: _Optional[str] = ..., brief: _Optional[str] = ...) -> None: ...
 
 class WaitForResultRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "wait_for")
@@ -242,10 +242,10 @@ class Outcome(_message.Message):
     STATUS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
-    status: _common_pb2.RunStatus
+    status: _model_pb2.RunStatus
     output: bytes
-    failure: _common_pb2.Failure
-    def __init__(self, status: _Optional[_Union[_common_pb2.RunStatus, str]] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_common_pb2.Failure, _Mapping]] = ...) -> None: ...
+    failure: _model_pb2.Failure
+    def __init__(self, status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class CancelRunRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "by", "note", "is_again")
@@ -266,10 +266,10 @@ class CancelRunResponse(_message.Message):
     STATUS_FIELD_NUMBER: _ClassVar[int]
     IS_DONE_FIELD_NUMBER: _ClassVar[int]
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
-    status: _common_pb2.RunStatus
+    status: _model_pb2.RunStatus
     is_done: bool
     children: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, status: _Optional[_Union[_common_pb2.RunStatus, str]] = ..., is_done: bool = ..., children: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., is_done: bool = ..., children: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RetryRunRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "from_step", "by")
@@ -298,8 +298,8 @@ class PauseRunRequest(_message.Message):
 class PauseRunResponse(_message.Message):
     __slots__ = ("status",)
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    status: _common_pb2.RunStatus
-    def __init__(self, status: _Optional[_Union[_common_pb2.RunStatus, str]] = ...) -> None: ...
+    status: _model_pb2.RunStatus
+    def __init__(self, status: _Optional[_Union[_model_pb2.RunStatus, str]] = ...) -> None: ...
 
 class ResumeRunRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "by", "is_again")

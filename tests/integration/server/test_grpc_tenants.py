@@ -11,13 +11,13 @@ from tests.integration.server.wire import HASH, METHODS, SECOND, Caller, Code, W
 from windlass.model.access import Role
 from windlass.model.namespace import CreateNamespace
 from windlass.model.run import RunId
-from windlass.v1 import admin_pb2, common_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.v1 import admin_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
 
 RUNS, WORK = "/windlass.v1.WorkflowService/", "/windlass.v1.WorkerService/"
 SCHEDULES, ADMIN = "/windlass.v1.ScheduleService/", "/windlass.v1.AdminService/"
-FAILURE = common_pb2.Failure(kind=common_pb2.FAILURE_KIND_LOGIC, type="E", message="no")
-RETRY = common_pb2.RetryPolicy(max_attempts=2, initial_for=SECOND, factor=1, max_for=SECOND)
-SERVED = [common_pb2.Served(queue="default", name="order")]
+FAILURE = model_pb2.Failure(kind=model_pb2.FAILURE_KIND_LOGIC, type="E", message="no")
+RETRY = model_pb2.RetryPolicy(max_attempts=2, initial_for=SECOND, factor=1, max_for=SECOND)
+SERVED = [model_pb2.Served(queue="default", name="order")]
 
 IN_VAIN = {ADMIN + "DropCursor", WORK + "Heartbeat", WORK + "Deregister"}  # answered, and that is all
 
@@ -45,7 +45,7 @@ def of_run(found: Things) -> dict[str, Any]:
 
 
 def step(**more: Any) -> dict[str, Any]:
-    return {"key": "pack", "kind": common_pb2.STEP_KIND_STEP, "attempt": 1, "input_hash": HASH, **more}
+    return {"key": "pack", "kind": model_pb2.STEP_KIND_STEP, "attempt": 1, "input_hash": HASH, **more}
 
 
 def reads(it: Things) -> dict[str, Any]:
@@ -76,10 +76,10 @@ def reads(it: Things) -> dict[str, Any]:
 
 def commands(it: Things) -> dict[str, Any]:
     failed = worker_pb2.FailStep(**step(order=1, failure=FAILURE, retry=RETRY))
-    wait = worker_pb2.WaitStep(key="w", kind=common_pb2.STEP_KIND_EVENT, input_hash=HASH, awaits="e")
+    wait = worker_pb2.WaitStep(key="w", kind=model_pb2.STEP_KIND_EVENT, input_hash=HASH, awaits="e")
     begun = worker_pb2.BeginStep(**of_run(it), **step())
     completed = worker_pb2.CompleteStep(**of_run(it), **step(order=1, output=b"1"))
-    ended = worker_pb2.FinishRun(**of_run(it), status=common_pb2.RUN_STATUS_COMPLETED, output=b"1")
+    ended = worker_pb2.FinishRun(**of_run(it), status=model_pb2.RUN_STATUS_COMPLETED, output=b"1")
     claim = worker_pb2.ClaimRequest(**of_run(it), visibility_for=60 * SECOND)
     child = {**of_run(it), "child": it.waiting}
     polled = worker_pb2.PollRequest(worker=it.worker, poll_id=9, served=SERVED, limit=1, visibility_for=60 * SECOND)
@@ -253,7 +253,7 @@ async def test_a_worker_s_key_serves_its_own_queues_only(wire: Wire) -> None:
     refused = await refusal_of(worker.register())
     assert refused is not None
     assert (refused.status, refused.code) == (Code.PERMISSION_DENIED, "forbidden")
-    worker.served = [common_pb2.Served(queue="mail", name="order")]
+    worker.served = [model_pb2.Served(queue="mail", name="order")]
     await worker.register()
     assert not (await worker.poll()).runs
     refused = await refusal_of(worker.poll(served=SERVED))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.integration.server.live import listening
 from tests.integration.server.site import BASE, DEFAULT, Site, error_of
 from windlass.errors import Unavailable
 from windlass.model.access import Role
@@ -262,6 +264,27 @@ async def test_a_page_of_somebody_else_may_not_ask(memory_site: Site, headers: d
     assert not [name for name in {**posted.headers, **preflight.headers} if name.startswith("access-control")]
     for good in ({"origin": "https://good.example", "sec-fetch-site": "cross-site"}, {"origin": BASE}, {}):
         assert (await client.post(RUNS, json=body, headers=good)).status_code == 200
+
+
+@pytest.mark.spec("security:95")
+async def test_what_contradicts_itself_is_refused_and_the_connection_closed(memory_site: Site) -> None:
+    head = "POST /v1/keys HTTP/1.1\r\nHost: localhost\r\n"
+    contradictions = [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "Content-Length: -5\r\n\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    ]
+    async with listening(memory_site) as port:
+        for wrong in contradictions:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write((head + wrong).encode())
+            async with asyncio.timeout(20):
+                answer = await reader.read()  # until it is closed
+            writer.close()
+            status = int(answer.split(b" ")[1])
+            assert status in (400, 501), answer
+            assert answer.count(b"HTTP/1.1") == 1  # nothing behind it was taken for a request
 
 
 @pytest.mark.spec("security:S-30")

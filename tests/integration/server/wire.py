@@ -19,8 +19,8 @@ from windlass.model.access import CreateKey, Role
 from windlass.rules.access import hash_secret, make_token
 from windlass.runtime import Clock, secret_bytes
 from windlass.server.gate import Gate
-from windlass.v1 import common_pb2, worker_pb2, workflow_pb2
-from windlass.v1.common_pb2 import ErrorDetail
+from windlass.v1 import model_pb2, worker_pb2, workflow_pb2
+from windlass.v1.model_pb2 import ErrorDetail
 
 Code = grpc.StatusCode
 Metadata = Sequence[tuple[str, str | bytes]]
@@ -178,7 +178,7 @@ class WireWorker:
 
     def __init__(self, caller: Caller, id: str) -> None:
         self.caller, self.id, self.polls = caller, id, 0
-        self.served = [common_pb2.Served(queue="default", name="order")]
+        self.served = [model_pb2.Served(queue="default", name="order")]
 
     async def register(self) -> None:
         request = worker_pb2.RegisterRequest(id=self.id, host="here", pid=1, served=self.served, slots=10)
@@ -215,7 +215,7 @@ def complete(run: Any, key: str = "pack", **changes: Any) -> Any:
 
 def finish(run: Any, **changes: Any) -> Any:
     fields: dict[str, Any] = {
-        "run_id": run.run_id, "token": run.token, "status": common_pb2.RUN_STATUS_COMPLETED, "output": b"1",
+        "run_id": run.run_id, "token": run.token, "status": model_pb2.RUN_STATUS_COMPLETED, "output": b"1",
     }  # fmt: skip
     return worker_pb2.FinishRunsRequest(runs=[worker_pb2.FinishRun(**(fields | changes))])
 

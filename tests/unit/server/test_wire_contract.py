@@ -22,11 +22,11 @@ from windlass.api.operations import OPERATIONS
 from windlass.api.statuses import HIDDEN, HTTP_STATUS
 from windlass.errors import WindlassError
 from windlass.model.run import RunStatus
-from windlass.v1 import admin_pb2, common_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
-from windlass.v1.common_pb2 import ErrorDetail
+from windlass.v1 import admin_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.v1.model_pb2 import ErrorDetail
 
 ROOT = Path(__file__).parents[3]
-FILES = (admin_pb2, common_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2)
+FILES = (admin_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2)
 
 # Only over HTTP, and only of gRPC's own service.
 NOT_CALLED = {"read_metrics", "reflect"}
@@ -143,7 +143,7 @@ def test_a_status_has_a_number_and_a_number_a_status() -> None:
     for file in FILES:
         for enumeration in file.DESCRIPTOR.enum_types_by_name.values():
             assert enumeration.values_by_number[0].name.endswith("_UNSPECIFIED")
-    statuses: EnumDescriptor = common_pb2.DESCRIPTOR.enum_types_by_name["RunStatus"]
+    statuses: EnumDescriptor = model_pb2.DESCRIPTOR.enum_types_by_name["RunStatus"]
     told = {value.name.removeprefix("RUN_STATUS_") for value in statuses.values if value.number}
     assert told == {status.name for status in RunStatus}
 

@@ -22,7 +22,7 @@ from windlass.api.starts import Starts
 from windlass.model.commands import Started
 from windlass.model.duration import from_instant
 from windlass.model.time import Instant
-from windlass.v1.common_pb2 import StartedRun
+from windlass.v1.model_pb2 import StartedRun
 
 LATEST = 4_102_444_800_000_000  # the year 2100
 DEEPEST = 2  # an explanation holds explanations

@@ -7,6 +7,7 @@ says so. Nothing is asked again that could have two effects.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -76,7 +77,8 @@ class Channel:
         call = self._call(used, service, method)
         seconds = (CALL_FOR if not wait_for else wait_for + PATIENCE_FOR) / SECOND
         try:
-            return await call(message, timeout=seconds, metadata=self._metadata)
+            # Made in an empty context: gRPC begins a task for it, and that is no branch of the run that may be asking.
+            return await contextvars.Context().run(call, message, timeout=seconds, metadata=self._metadata)
         except grpc.aio.AioRpcError as failed:
             error = from_rpc_error(failed)
             if isinstance(error, Unavailable) and used == self._current:

@@ -10,7 +10,7 @@ import grpc
 from windlass import errors
 from windlass.api.statuses import HIDDEN, INTERNAL
 from windlass.errors import InvalidInput, NotAllowed, Unavailable, WindlassError
-from windlass.v1.common_pb2 import ErrorDetail
+from windlass.v1.model_pb2 import ErrorDetail
 
 LOGGER = logging.getLogger("windlass.server.grpc")
 TRAILER = "windlass-error-bin"

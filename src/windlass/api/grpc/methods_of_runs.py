@@ -31,7 +31,7 @@ from windlass.model.run import RunView
 from windlass.model.time import SECOND, Duration
 from windlass.rules.limits import check_key, check_run_id
 from windlass.v1 import workflow_pb2
-from windlass.v1.common_pb2 import StartedRun
+from windlass.v1.model_pb2 import StartedRun
 
 LONGEST_WAIT = Duration(30 * SECOND)
 DEFAULT_PAGE = 50

@@ -38,7 +38,7 @@ from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
 from windlass.runtime import Clock, Ids
 from windlass.v1 import workflow_pb2
-from windlass.v1.common_pb2 import StartedRun
+from windlass.v1.model_pb2 import StartedRun
 
 PAGE_LIMIT = 500
 WAIT_FOR = Duration(20 * SECOND)  # in one call

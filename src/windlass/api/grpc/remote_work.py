@@ -42,13 +42,14 @@ from windlass.model.commands import (
 )
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepRecord
-from windlass.model.time import Duration, Instant
+from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
 from windlass.runtime import Clock
 from windlass.v1 import worker_pb2
 
 LOGGER = logging.getLogger("windlass.worker")
 
+LONG_FOR = Duration(25 * SECOND)
 MOST_BYTES = 3 * 1024 * 1024  # of one call; a server takes 4 MiB
 SERVICE = "WorkerService"
 _POLL = Mirror(ClaimRuns, worker_pb2.PollRequest.DESCRIPTOR, renamed={"poll": "poll_id"})
@@ -78,12 +79,59 @@ class RemoteWorkers:
         return Probed(is_registered=True, lock=None, dead=())
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
-        asked = of.Listen(namespace=namespace, worker=worker, wait_for=wait_for)
-        heard: of.Heard = await self._asker.ask("Listen", asked, of.Heard, wait_for=wait_for)
+        asked = of.Listen(namespace=namespace, worker=worker, wait_for=_longer(wait_for))
+        heard: of.Heard = await self._asker.ask("Listen", asked, of.Heard, wait_for=asked.wait_for)
         return heard.should_drain
 
 
-class RemoteWork(RemoteWorkers):
+class RemoteClaims(RemoteWorkers):
+    """What a holder does with its claims."""
+
+    async def hold_run(self, command: HoldRun) -> None:
+        await self._asker.ask("HoldRun", command, of.Nothing)
+
+    async def release_run(self, claim: Claim) -> None:
+        await self._asker.ask("ReleaseRun", claim, of.Nothing)
+
+    async def renew_claim(self, claim: Claim) -> None:
+        await self._asker.ask("RenewClaim", claim, of.Nothing)
+
+    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
+        return await self._history(claim, [])
+
+    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
+        asked = of.SendToChild(
+            namespace=claim.namespace,
+            run_id=claim.run_id,
+            token=claim.token,
+            child=command.run_id,
+            event=command.event,
+            id=command.id,
+            payload=command.payload,
+            payload_hash=command.payload_hash,
+        )
+        sent: Sent = await self._asker.ask("SendToChild", asked, Sent, again=not_repeated)
+        return sent
+
+    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
+        asked = of.CancelChild(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, child=command.run_id)
+        cancelled: Cancelled = await self._asker.ask("CancelChild", asked, Cancelled, again=_by_us)
+        return cancelled
+
+    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
+        looked: of.Looked = await self._asker.ask("LookAtClaims", command, of.Looked)
+        return looked.states
+
+    async def _history(self, claim: Claim, found: list[StepRecord]) -> tuple[StepRecord, ...]:
+        while True:
+            asked = of.ReadHistory(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, skip=len(found))
+            part: of.History = await self._asker.ask("ReadHistory", asked, of.History)
+            found.extend(part.history)
+            if not part.has_more:
+                return tuple(found)
+
+
+class RemoteWork(RemoteClaims):
     def __init__(self, channel: Channel, *, clock: Clock) -> None:
         super().__init__(channel, clock=clock)
         self._begun = Batches(
@@ -138,46 +186,12 @@ class RemoteWork(RemoteWorkers):
     def finish_run(self, command: FinishRun) -> Answer[Instant]:
         return self._finished.submit(command.namespace, command)
 
-    async def hold_run(self, command: HoldRun) -> None:
-        await self._asker.ask("HoldRun", command, of.Nothing)
-
-    async def release_run(self, claim: Claim) -> None:
-        await self._asker.ask("ReleaseRun", claim, of.Nothing)
-
-    async def renew_claim(self, claim: Claim) -> None:
-        await self._asker.ask("RenewClaim", claim, of.Nothing)
-
-    async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
-        return await self._history(claim, [])
-
-    async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
-        asked = of.SendToChild(
-            namespace=claim.namespace,
-            run_id=claim.run_id,
-            token=claim.token,
-            child=command.run_id,
-            event=command.event,
-            id=command.id,
-            payload=command.payload,
-            payload_hash=command.payload_hash,
-        )
-        sent: Sent = await self._asker.ask("SendToChild", asked, Sent, again=not_repeated)
-        return sent
-
-    async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
-        asked = of.CancelChild(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, child=command.run_id)
-        cancelled: Cancelled = await self._asker.ask("CancelChild", asked, Cancelled, again=_by_us)
-        return cancelled
-
-    async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
-        looked: of.Looked = await self._asker.ask("LookAtClaims", command, of.Looked)
-        return looked.states
-
     # Behind them
 
     async def _poll(self, command: ClaimRuns) -> list[ClaimedRun]:
         sent_at = self._clock.monotonic()
-        answer = await self._asker.send("Poll", _POLL, command, wait_for=command.wait_for)
+        asked = replace(command, wait_for=_longer(command.wait_for))
+        answer = await self._asker.send("Poll", _POLL, asked, wait_for=asked.wait_for)
         # No claim is older than that: the server says how long it had waited when it asked for them.
         around = {"asked_at": sent_at + answer.claimed_after}
         claimed = []
@@ -190,14 +204,6 @@ class RemoteWork(RemoteWorkers):
         """A run whose history was too large for the answer to the poll."""
         claim = Claim(namespace=command.namespace, run_id=run.run_id, token=run.token)
         return replace(run, history=await self._history(claim, list(run.history)))
-
-    async def _history(self, claim: Claim, found: list[StepRecord]) -> tuple[StepRecord, ...]:
-        while True:
-            asked = of.ReadHistory(namespace=claim.namespace, run_id=claim.run_id, token=claim.token, skip=len(found))
-            part: of.History = await self._asker.ask("ReadHistory", asked, of.History)
-            found.extend(part.history)
-            if not part.has_more:
-                return tuple(found)
 
     async def _give_back(self, command: ClaimRuns, polling: asyncio.Task[list[ClaimedRun]]) -> None:
         try:
@@ -212,6 +218,11 @@ class RemoteWork(RemoteWorkers):
                 continue  # it comes back by itself when the claim ends
             except WindlassError as error:
                 LOGGER.warning("Run %s could not be given back: %s", run.run_id, error)
+
+
+def _longer(wait_for: Duration) -> Duration:
+    """Than a worker waits for its own database: there it looks again, here the server does."""
+    return Duration(max(wait_for, LONG_FOR)) if wait_for else wait_for
 
 
 def _by_us(told: Cancelled) -> Cancelled:

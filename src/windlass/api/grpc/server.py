@@ -22,13 +22,14 @@ from msgspec.structs import replace
 
 from windlass.api.admission import Admission, Caller
 from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
-from windlass.api.grpc.errors import LEAVING, TRAILER, status_of, to_detail
+from windlass.api.grpc.errors import TRAILER, status_of, to_detail
+from windlass.api.grpc.patience import Patience
 from windlass.api.grpc.table import SERVICES, Call, Row
 from windlass.api.lanes import KnownLanes
 from windlass.api.operations import OPERATIONS
 from windlass.api.service import Service
 from windlass.api.starts import Starts
-from windlass.errors import InvalidInput, NotAuthenticated, Unavailable, WindlassError
+from windlass.errors import InvalidInput, NotAuthenticated, WindlassError
 from windlass.model.access import ACTING
 from windlass.model.feed import FeedPage, ReadFeed
 from windlass.model.time import SECOND, Duration
@@ -40,7 +41,6 @@ LARGEST_REQUEST, LARGEST_ANSWER = 4 * 1024 * 1024, 16 * 1024 * 1024
 LARGEST_METADATA = 8 * 1024
 MOST_STREAMS = 1_000  # of one connection
 ONLY_IDENTITY = 1  # of the compressions: a small request must not become a large one
-RECHECK_SECONDS = 2.0  # how often somebody who waits has to be let in anew
 FEED_WAIT_FOR = Duration(15 * SECOND)
 HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
 NO_MORE = "The key of this call is not accepted any more."
@@ -80,7 +80,7 @@ class GrpcServer:
         starts = Starts(service.runs, KnownLanes(service.runs, service.schedules, clock=clock))
         self.rows = [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
         self._port = 0
-        self._leaving: asyncio.Future[None] | None = None
+        self._patience = Patience(admission)
         self._health = HealthServicer()
         self._server: grpc.aio.Server | None = None
 
@@ -90,7 +90,7 @@ class GrpcServer:
 
     async def start(self) -> None:
         """Listen. Raises InvalidInput if somebody else does already."""
-        self._leaving = asyncio.get_running_loop().create_future()
+        self._patience.begin()
         server = grpc.aio.server(interceptors=[_Doorkeeper(self)], options=_options(), compression=None)
         for name in SERVICES:
             server.add_generic_rpc_handlers((self._handlers(name),))
@@ -115,8 +115,7 @@ class GrpcServer:
         if self._server is None:
             return
         await self._health.enter_graceful_shutdown()
-        if self._leaving is not None and not self._leaving.done():
-            self._leaving.set_result(None)
+        self._patience.end()
         await self._server.stop(grace_for / SECOND)
 
     async def stop(self) -> None:
@@ -202,22 +201,17 @@ class GrpcServer:
 
     async def _patiently(self, work: Awaitable[Any], caller: Caller) -> Any:
         """Something that waits, cut short when this server leaves or the caller is not welcome any more."""
-        assert self._leaving is not None
         task = asyncio.ensure_future(work)
-        try:
-            while not task.done():
-                await asyncio.wait({task, self._leaving}, timeout=RECHECK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        with self._patience.waiting(caller) as cut:
+            try:
+                await asyncio.wait({task, cut}, return_when=asyncio.FIRST_COMPLETED)
                 if task.done():
-                    break
-                if self._leaving.done():
-                    raise Unavailable(LEAVING)
-                if not await self.admission.still_admitted(caller):
-                    raise NotAuthenticated("The key of this call is not accepted any more.")
-            return task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+                    return task.result()
+                raise cut.result()
+            finally:
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait({task})
 
 
 class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it takes none when it runs

@@ -54,15 +54,6 @@ class WorkerQueries:
         row = await self._connection.first("draining_worker", namespace=namespace, id=id)
         return row is not None and bool(row[0])
 
-    async def lock_poll(self, namespace: str, *, id: WorkerId) -> int | None:
-        """Which poll of a worker was the last to claim something; others who ask wait. None: it is not there."""
-        row = await self._connection.first("lock_poll", namespace=namespace, id=id)
-        return None if row is None else int(row[0])
-
-    async def note_poll(self, namespace: str, *, id: WorkerId, poll: int) -> None:
-        """This poll has claimed something: older ones claim nothing any more."""
-        await self._connection.run("note_poll", namespace=namespace, id=id, poll=poll)
-
     async def stop(
         self, namespace: str, *, id: WorkerId, is_goodbye: bool = True, ended: EndedRuns | None = None
     ) -> None:

@@ -1,0 +1,73 @@
+"""Those who wait for an answer: sent away when the server leaves, or when their key is not good any more.
+
+One look at a key every two seconds, however many wait with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from windlass.api.admission import Admission, Caller
+from windlass.api.grpc.errors import LEAVING
+from windlass.errors import NotAuthenticated, Unavailable, WindlassError
+from windlass.model.time import SECOND, Duration
+from windlass.runtime import SystemClock
+
+RECHECK_FOR = Duration(2 * SECOND)
+PACE = SystemClock()  # a matter of real time, also under a test's clock
+Cut = asyncio.Future[WindlassError]  # with why somebody is sent away
+
+
+class Patience:
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._waiting: dict[tuple[str, str, str], dict[Cut, Caller]] = {}  # by key, operation and namespace
+        self._is_leaving = False
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._keep_looking(), context=contextvars.Context())
+
+    def end(self) -> None:
+        """Send everybody away, and whoever comes from now on."""
+        self._is_leaving = True
+        if self._task is not None:
+            self._task.cancel()
+        for group in self._waiting.values():
+            _send_away(group, _leaving())
+
+    @contextmanager
+    def waiting(self, caller: Caller) -> Iterator[Cut]:
+        """What is yielded is done, with the reason, when the caller has to go."""
+        cut: Cut = asyncio.get_running_loop().create_future()
+        if self._is_leaving:
+            cut.set_result(_leaving())
+        group = self._waiting.setdefault((caller.key, caller.operation, caller.namespace), {})
+        group[cut] = caller
+        try:
+            yield cut
+        finally:
+            group.pop(cut, None)
+            if not group:
+                self._waiting.pop((caller.key, caller.operation, caller.namespace), None)
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await PACE.sleep(RECHECK_FOR)
+            for group in tuple(self._waiting.values()):
+                caller = next(iter(group.values()), None)
+                if caller is not None and not await self._admission.still_admitted(caller):
+                    _send_away(group, NotAuthenticated("The key of this call is not accepted any more."))
+
+
+def _leaving() -> Unavailable:
+    return Unavailable(LEAVING)
+
+
+def _send_away(group: dict[Cut, Caller], why: WindlassError) -> None:
+    for cut in tuple(group):
+        if not cut.done():
+            cut.set_result(why)

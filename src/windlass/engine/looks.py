@@ -1,0 +1,56 @@
+"""One look for many who wait for the same lanes: hundreds of idle workers behind a server ask the store as one does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable
+
+from windlass.model.time import Instant
+from windlass.model.worker import Served
+from windlass.runtime import Clock
+
+Lanes = tuple[str, tuple[Served, ...]]
+Found = tuple[Instant | None, Instant]  # the earliest due time, and the time of the look
+
+
+class _Look:
+    def __init__(self, began_at: int, task: asyncio.Task[Found]) -> None:
+        self.began_at, self.task = began_at, task
+
+
+class Looks:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last: dict[Lanes, _Look] = {}
+
+    async def look(
+        self, lanes: Lanes, ask: Callable[[], Awaitable[Found]], *, since: int, young_for: int
+    ) -> tuple[Found, int]:
+        """What somebody's look found that began after `since`, and when it began; or what one of our own finds.
+
+        `since` is when the caller subscribed: what came before that it has not been told of, so a look from before
+        will not do. Nor will one that is older than `young_for`.
+        """
+        now = self._clock.monotonic()
+        last = self._last.get(lanes)
+        is_failed = last is not None and last.task.done() and (last.task.cancelled() or last.task.exception())
+        if last is None or is_failed or last.began_at < since or last.began_at + young_for <= now:
+            # A task of its own: whoever began it may go while others wait for what it finds.
+            task = asyncio.get_running_loop().create_task(_asked(ask), context=contextvars.Context())
+            task.add_done_callback(_seen)
+            last = self._last[lanes] = _Look(now, task)
+        return await asyncio.shield(last.task), last.began_at
+
+    def forget(self, lanes: Lanes) -> None:
+        """Nobody waits there any more, or what was found is not so any more."""
+        self._last.pop(lanes, None)
+
+
+async def _asked(ask: Callable[[], Awaitable[Found]]) -> Found:
+    return await ask()
+
+
+def _seen(task: asyncio.Task[Found]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -75,17 +75,20 @@ def _latency(course: Course) -> None:
 
 
 def _idle(course: Course) -> None:
-    with course.databases.fresh(POSTGRESQL) as url, serving(url) as (server,):
-        with _process("idle", IDLE_WORKERS, [server.url], token=server.token) as workers:
-            assert workers.stdout is not None and workers.stdin is not None
-            assert workers.stdout.readline().strip() == "ready"
-            time.sleep(SETTLED_SECONDS)
-            course.say(f"watching a server of {IDLE_WORKERS} idle workers for {course.sizes.idle_seconds:.0f} s …")
-            began, used = time.monotonic(), read_cpu(server.pid)
-            time.sleep(course.sizes.idle_seconds)
-            course.add("wire_idle", POSTGRESQL, [100 * (read_cpu(server.pid) - used) / (time.monotonic() - began)])
-            workers.stdin.close()
-            workers.wait(STOP_SECONDS)
+    with (
+        course.databases.fresh(POSTGRESQL) as url,
+        serving(url) as (server,),
+        _process("idle", IDLE_WORKERS, [server.url], token=server.token) as workers,
+    ):
+        assert workers.stdout is not None and workers.stdin is not None
+        assert workers.stdout.readline().strip() == "ready"
+        time.sleep(SETTLED_SECONDS)
+        course.say(f"watching a server of {IDLE_WORKERS} idle workers for {course.sizes.idle_seconds:.0f} s …")
+        began, used = time.monotonic(), read_cpu(server.pid)
+        time.sleep(course.sizes.idle_seconds)
+        course.add("wire_idle", POSTGRESQL, [100 * (read_cpu(server.pid) - used) / (time.monotonic() - began)])
+        workers.stdin.close()
+        workers.wait(STOP_SECONDS)
 
 
 def _runs(course: Course) -> int:

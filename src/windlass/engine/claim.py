@@ -139,8 +139,10 @@ async def _claim_in_turn(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
     if command.poll <= last:
         return await _claimed_before(tx, command) if command.poll == last else []
     claimed = await _claim_anew(tx, command)
-    if claimed:
-        await tx.polls.note(command.namespace, id=command.worker, poll=command.poll)
+    # One that found nothing may claim yet, and no older one any more: it may stand in a server that was stopped.
+    newest = command.poll if claimed else command.poll - 1
+    if newest > last:
+        await tx.polls.note(command.namespace, id=command.worker, poll=newest)
     return claimed
 
 

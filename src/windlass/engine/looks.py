@@ -10,6 +10,7 @@ from windlass.model.time import Instant
 from windlass.model.worker import Served
 from windlass.runtime import Clock
 
+MOST_LANES = 1_000  # sets of lanes that are remembered
 Lanes = tuple[str, tuple[Served, ...]]
 Found = tuple[Instant | None, Instant]  # the earliest due time, and the time of the look
 
@@ -17,6 +18,17 @@ Found = tuple[Instant | None, Instant]  # the earliest due time, and the time of
 class _Look:
     def __init__(self, began_at: int, task: asyncio.Task[Found]) -> None:
         self.began_at, self.task = began_at, task
+
+    def is_good(self, *, since: int, now: int, young_for: int) -> bool:
+        """Whether it tells enough: what it found may be due by now, or it may have found nothing at all."""
+        if self.began_at < since or self.began_at + young_for <= now:
+            return False
+        if not self.task.done():
+            return True
+        if self.task.cancelled() or self.task.exception() is not None:
+            return False
+        due_at, looked_at = self.task.result()
+        return due_at is None or self.began_at + (due_at - looked_at) > now
 
 
 class Looks:
@@ -34,17 +46,15 @@ class Looks:
         """
         now = self._clock.monotonic()
         last = self._last.get(lanes)
-        is_failed = last is not None and last.task.done() and (last.task.cancelled() or last.task.exception())
-        if last is None or is_failed or last.began_at < since or last.began_at + young_for <= now:
+        if last is None or not last.is_good(since=since, now=now, young_for=young_for):
             # A task of its own: whoever began it may go while others wait for what it finds.
             task = asyncio.get_running_loop().create_task(_asked(ask), context=contextvars.Context())
             task.add_done_callback(_seen)
+            self._last.pop(lanes, None)
+            if len(self._last) >= MOST_LANES:
+                del self._last[next(iter(self._last))]  # nobody has looked there for the longest time
             last = self._last[lanes] = _Look(now, task)
         return await asyncio.shield(last.task), last.began_at
-
-    def forget(self, lanes: Lanes) -> None:
-        """Nobody waits there any more, or what was found is not so any more."""
-        self._last.pop(lanes, None)
 
 
 async def _asked(ask: Callable[[], Awaitable[Found]]) -> Found:

@@ -145,6 +145,7 @@ def _grpc(server: Server) -> Listener:
         clock=server.clock,
         host=server.options.host,
         port=server.options.grpc_port,
+        ready=server.health,
         tls=None if certificate is None else (certificate.key, certificate.chain),
     )
     return listener

@@ -15,14 +15,14 @@ from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from msgspec.structs import replace
 
 from windlass.api.admission import Admission, Caller
 from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
 from windlass.api.grpc.errors import TRAILER, status_of, to_detail
+from windlass.api.grpc.health import HealthService, Ready
 from windlass.api.grpc.patience import Patience
 from windlass.api.grpc.table import SERVICES, Call, Row
 from windlass.api.lanes import KnownLanes
@@ -42,6 +42,7 @@ LARGEST_METADATA = 8 * 1024
 MOST_STREAMS = 1_000  # of one connection
 ONLY_IDENTITY = 1  # of the compressions: a small request must not become a large one
 FEED_WAIT_FOR = Duration(15 * SECOND)
+NAMES = tuple(f"windlass.v1.{name}" for name in SERVICES)
 HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
 NO_MORE = "The key of this call is not accepted any more."
 # What no message says and every call from afar means.
@@ -56,11 +57,19 @@ class Served(Service, Protocol):
 
 
 def make_server(
-    service: Served, admission: Admission, *, clock: Clock, host: str, port: int, tls: tuple[bytes, bytes] | None = None
+    service: Served,
+    admission: Admission,
+    *,
+    clock: Clock,
+    host: str,
+    port: int,
+    tls: tuple[bytes, bytes] | None = None,
+    ready: Ready | None = None,
 ) -> GrpcServer:
-    """`tls` is a private key and a certificate chain, as PEM."""
+    """`tls` is a private key and a certificate chain, as PEM; `ready` knows whether the store answers."""
     credentials = None if tls is None else grpc.ssl_server_credentials([tls])
-    return GrpcServer(service, admission, clock=clock, address=_address(host, port), credentials=credentials)
+    address = _address(host, port)
+    return GrpcServer(service, admission, clock=clock, address=address, credentials=credentials, ready=ready)
 
 
 class GrpcServer:
@@ -74,6 +83,7 @@ class GrpcServer:
         clock: Clock,
         address: str,
         credentials: grpc.ServerCredentials | None = None,
+        ready: Ready | None = None,
     ) -> None:
         self._service, self.admission, self._clock, self.ids = service, admission, clock, service.ids
         self._address, self._credentials = address, credentials
@@ -81,7 +91,7 @@ class GrpcServer:
         self.rows = [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
         self._port = 0
         self._patience = Patience(admission)
-        self._health = HealthServicer()
+        self._health = HealthService(["", *NAMES], ready)
         self._server: grpc.aio.Server | None = None
 
     @property
@@ -95,8 +105,7 @@ class GrpcServer:
         for name in SERVICES:
             server.add_generic_rpc_handlers((self._handlers(name),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        names = [f"windlass.v1.{name}" for name in SERVICES]
-        reflection.enable_server_reflection([*names, HEALTH, REFLECTION], server)
+        reflection.enable_server_reflection([*NAMES, HEALTH, REFLECTION], server)
         try:
             if self._credentials is None:
                 self._port = server.add_insecure_port(self._address)
@@ -107,14 +116,12 @@ class GrpcServer:
             raise InvalidInput(text, reason="invalid_config", path="server.grpc_port") from None
         await server.start()
         self._server = server
-        for name in ("", *names):
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def drain(self, grace_for: Duration) -> None:
         """Say that this server goes, send those who wait to another one, and let calls end within the grace."""
         if self._server is None:
             return
-        await self._health.enter_graceful_shutdown()
+        self._health.leave()
         self._patience.end()
         await self._server.stop(grace_for / SECOND)
 

@@ -1,0 +1,218 @@
+"""One worker, two servers: of its polls the newest claims, the same again hears what it has claimed, none claims twice.
+
+A worker far away polls with a number that grows. When an answer is lost it asks again with the same number, of another
+server too, while the first one may still be at it: stopped, or behind a wire that is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scale import SCALE
+from windlass.embedded import Embedded, open_embedded
+from windlass.engine.engine import Engine
+from windlass.errors import NotFound
+from windlass.model.commands import ClaimedRun
+from windlass.model.run import RunStatus
+from windlass.model.time import MINUTE, SECOND
+from windlass.runtime import system_rng
+from windlass.settings import Settings, parse_url
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import (
+    NAMESPACE,
+    OTHER_WORKER,
+    VISIBLE_FOR,
+    WORKER,
+    finished,
+    held,
+    poll,
+    run_id,
+    start,
+)
+from windlass.testing.conformance.workers import registering
+from windlass.testing.faults import Faults, Moment, Point, hear_no_others
+
+ROUNDS = 25 * SCALE
+PATIENCE = 10.0
+
+
+class Site:
+    """Two engines on one database, as two servers have them."""
+
+    def __init__(self, engines: list[Embedded], clock: FakeClock) -> None:
+        self._engines, self.clock = engines, clock
+        self._started = 0
+
+    @property
+    def one(self) -> Engine:
+        return self._engines[0].engine
+
+    @property
+    def other(self) -> Engine:
+        return self._engines[1].engine
+
+    async def begin(self, count: int) -> list[str]:
+        """Runs that are due."""
+        ids = [run_id(self._started + number) for number in range(1, count + 1)]
+        self._started += count
+        for number, id in enumerate(ids):
+            await self.other.runs.start_run(start(number, run_id=id))
+        return ids
+
+    async def claims(self, id: str) -> int:
+        log = await self.one.runs.read_log(NAMESPACE, run_id(int(id[4:])))
+        return sum(entry.to_status == "running" for entry in log)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, memory: Path) -> Any:
+    if request.param == "sqlite":
+        return f"sqlite:///{memory / 'windlass.db'}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+async def site(url: str, clock: FakeClock) -> AsyncIterator[Site]:
+    engines = [await open_embedded(parse_url(url), Settings(), clock=clock, rng=system_rng()) for _ in range(2)]
+    await engines[0].work.register_worker(registering())
+    yield Site(engines, clock)
+    for engine in engines:
+        await engine.close()
+
+
+async def ask(engine: Engine, number: int, **fields: Any) -> dict[str, int]:
+    """A poll from afar: the runs it brings, with their tokens."""
+    async with asyncio.timeout(PATIENCE):
+        claimed: list[ClaimedRun] = await engine.work.claim_runs(
+            poll(number, **({"is_remote": True, "expects_more": True, "limit": 2} | fields))
+        )
+    return {run.run_id: run.token for run in claimed}
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_the_same_poll_at_two_servers_at_once_claims_once(site: Site) -> None:
+    for number in range(1, ROUNDS + 1):
+        await site.begin(5)
+
+        one, other = await asyncio.gather(ask(site.one, number), ask(site.other, number))
+
+        assert one == other
+        assert len(one) == 2
+        assert [await site.claims(id) for id in one] == [1, 1]
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_an_older_poll_claims_nothing_once_a_newer_one_has(site: Site) -> None:
+    await site.begin(5)
+    newer = await ask(site.other, 7)
+
+    assert len(newer) == 2
+    assert await ask(site.one, 6) == {}
+    assert await ask(site.one, 1) == {}
+    assert await ask(site.one, 7) == newer
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_an_older_poll_claims_nothing_once_a_newer_one_has_looked(site: Site) -> None:
+    """It stood still in a server that was stopped, while its worker went on elsewhere and has found nothing yet."""
+    assert await ask(site.other, 7) == {}
+    ids = await site.begin(1)
+
+    assert await ask(site.one, 6) == {}
+    assert list(await ask(site.other, 7)) == ids
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_an_older_and_a_newer_poll_at_once_claim_no_run_together(site: Site) -> None:
+    for number in range(1, ROUNDS + 1):
+        older, newer = 2 * number, 2 * number + 1
+        await site.begin(6)
+
+        zombie, living = await asyncio.gather(ask(site.one, older), ask(site.other, newer))
+
+        assert len(living) == 2
+        assert not zombie.keys() & living.keys()
+        assert {await site.claims(id) for id in (*zombie, *living)} == {1}
+        assert await ask(site.one, older) == {}  # from now on
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_the_same_poll_again_hears_what_it_holds_still_and_for_how_long(site: Site) -> None:
+    ids = await site.begin(4)
+    first = await ask(site.one, 1, limit=4)
+    assert sorted(first) == ids
+
+    # Given one that is over, one that ran out and is somebody else's, and some time that has passed
+    over, lost, *kept = ids
+    run = (await site.one.runs.get_run(NAMESPACE, run_id(int(over[4:])))).run
+    await site.one.work.finish_run(finished(run))
+    await site.one.work.register_worker(registering(id=OTHER_WORKER))
+    site.clock.advance(VISIBLE_FOR - SECOND)
+    for id in kept:
+        view = await site.one.runs.get_run(NAMESPACE, run_id(int(id[4:])))
+        await site.one.work.renew_claim(held(view.run, visibility_for=MINUTE))
+    site.clock.advance(2 * SECOND)
+    assert list(await ask(site.other, 1, worker=OTHER_WORKER, limit=1)) == [lost]
+
+    again = await ask(site.other, 1, limit=4)
+
+    assert again == {id: first[id] for id in kept}
+    for id in kept:
+        view = await site.one.runs.get_run(NAMESPACE, run_id(int(id[4:])))
+        assert (view.run.status, view.run.available_at) == (RunStatus.RUNNING, site.clock.now() + VISIBLE_FOR)
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_worker_that_left_or_never_came_claims_nothing(site: Site) -> None:
+    await site.begin(2)
+
+    with pytest.raises(NotFound, match="register it again"):
+        await ask(site.one, 1, worker=OTHER_WORKER)
+    await site.one.work.deregister_worker(NAMESPACE, WORKER)
+    with pytest.raises(NotFound, match="register it again"):
+        await ask(site.other, 1)
+
+    await site.one.work.register_worker(registering(is_return=True))
+    assert len(await ask(site.other, 2)) == 2
+
+
+@pytest.mark.spec("invariants:I-57")
+@pytest.mark.parametrize("moment", Moment)
+async def test_a_server_that_dies_while_it_claims_leaves_one_claim_at_most(
+    url: str, clock: FakeClock, moment: Moment
+) -> None:
+    """Whatever became of the first try, the same poll at another server brings each run once."""
+    died, loop = asyncio.Event(), asyncio.get_running_loop()
+    faults = Faults(crash_at=Point("claim_runs", moment, 1), on_crash=lambda point: _tell(loop, died))
+    settings, location = Settings(), parse_url(url)
+    dying = await open_embedded(location, settings, clock=clock, rng=system_rng(), hooks=faults)
+    living = await open_embedded(location, settings, clock=clock, rng=system_rng())
+    site = Site([living, living], clock)
+    await living.work.register_worker(registering())
+    ids = await site.begin(2)
+
+    store: Any = dying.engine.parts.store
+    faults.arm(store)
+    asking = asyncio.create_task(ask(dying.engine, 1))
+    await asyncio.wait_for(died.wait(), PATIENCE)
+    asking.cancel()
+    found = await ask(living.engine, 1)
+    if not found:  # the transaction of the dead one was still open, and its rows were passed by
+        found = await ask(living.engine, 1)
+
+    assert sorted(found) == ids
+    assert set(found.values()) == {1}
+    assert [await site.claims(id) for id in ids] == [1, 1]
+    await asyncio.wait([asking])
+    await hear_no_others(dying.engine)
+    await living.close()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, died: asyncio.Event) -> None:
+    """From whichever thread it died on."""
+    loop.call_soon_threadsafe(died.set)

@@ -112,5 +112,5 @@ select w.id from workers w where w.stopped_at is null or w.lock_kind is not null
 select r.poll from workers r where r.namespace = :namespace and r.id = :id and r.stopped_at is null {for_update};
 
 -- name: note_poll
--- This poll has claimed something: older ones claim nothing any more.
+-- Polls before this one claim nothing any more; nor does this one, but hear what it has claimed.
 update workers set poll = :poll where namespace = :namespace and id = :id;

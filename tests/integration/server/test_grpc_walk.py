@@ -71,7 +71,7 @@ def pause(wire: Wire, number: int) -> None:
 @pytest.mark.spec("security:S-04", "security:S-07")
 async def test_every_method_is_listed_here_and_no_other_is_served(memory_wire: Wire) -> None:
     pool = descriptor_pool.Default()
-    files = [f"windlass/v1/{name}.proto" for name in ("workflow", "worker", "schedule", "namespace", "admin", "common")]
+    files = [f"windlass/v1/{name}.proto" for name in ("workflow", "worker", "schedule", "namespace", "admin", "model")]
     written = {
         f"/{service.full_name}/{method.name}"
         for file in files

@@ -27,7 +27,6 @@ from windlass.client.handle import Handle
 from windlass.model.commands import (
     BeginStep,
     ClaimedRun,
-    ClaimRuns,
     Heartbeat,
     HoldRun,
     RegisterWorker,
@@ -36,7 +35,6 @@ from windlass.model.namespace import CreateNamespace
 from windlass.model.run import RunId, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration
-from windlass.model.worker import Served
 from windlass.store.base import NoHooks
 from windlass.store.migrate import SCHEMA
 from windlass.testing.clock import FakeClock

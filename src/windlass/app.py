@@ -38,7 +38,7 @@ from windlass.define.declarations import Declarations, Declaring
 from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, NotAllowed
+from windlass.errors import Forbidden, InvalidInput, NotAllowed
 from windlass.model.failure import FailureKind
 from windlass.model.schedule_commands import Declare
 from windlass.rules.limits import check_limit, check_namespace, check_queue
@@ -57,6 +57,7 @@ Ts = TypeVarTuple("Ts")
 
 SLOTS = 100
 MAX_SLOTS = 10_000
+HINT = "Use a key with the role operator too (windlass keys create --role worker --role operator)."
 
 log = logging.getLogger("windlass")
 
@@ -255,9 +256,14 @@ class App(Declarations, Asks):
     async def _declare(self, opened: Opened) -> None:
         """Enter what the code says by now: its schedules, and how long runs are kept."""
         schedules = self._registry.schedule_commands(namespace=self._namespace, codec=self._codec)
-        await opened.schedules.declare(
-            Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept=self._registry.kept())
-        )
+        kept = self._registry.kept()
+        try:
+            await opened.schedules.declare(
+                Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept=kept)
+            )
+        except Forbidden:  # what a key of a worker may not do need not keep it from working
+            if schedules or kept:
+                log.warning("This key may not declare schedules: those of this program stay as they are. %s", HINT)
 
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine

@@ -127,7 +127,7 @@ class FeedConformance(EngineConformance):
 
     # What is gone
 
-    @pytest.mark.spec("security:S-23")
+    @pytest.mark.spec("security:96")
     async def test_a_cursor_in_front_of_what_was_removed_has_expired(self, engine: Engine, clock: FakeClock) -> None:
         beginning = (await read(engine, FROM_NOW)).cursor
         await ended(engine)
@@ -184,7 +184,7 @@ class FeedConformance(EngineConformance):
 
     # What is no cursor
 
-    @pytest.mark.spec("security:S-23")
+    @pytest.mark.spec("security:S-23", "security:92", "security:96")
     async def test_what_is_no_cursor_is_refused(self, engine: Engine, store: Store) -> None:
         await append(store, entry("a"))
         (item,) = await follow(engine, count=1)
@@ -198,6 +198,7 @@ class FeedConformance(EngineConformance):
         with pytest.raises(InvalidInput, match="another namespace"):
             await read(engine, item.cursor, namespace="other")
 
+    @pytest.mark.spec("security:92")
     async def test_limits_and_filters_are_checked(self, engine: Engine) -> None:
         for limit in (0, -1, FEED_LIMIT + 1, 10**9):
             with pytest.raises(InvalidInput) as refusal:

@@ -96,7 +96,7 @@ def crowd(
 
 
 def write(event: Event, life: int, token: int, **fields: Any) -> Line:
-    return line(event, life, token=token, who="worker", what="complete_step", key="pack", **fields)
+    return line(event, life, token=token, **{"who": "worker", "what": "complete_step", "key": "pack", **fields})
 
 
 def told(evidence: Evidence) -> Crowd:
@@ -133,6 +133,11 @@ RIGHT = {
     ),
     "an answer that is noted late": crowd(
         *(claimed(1, 1), write(Event.SENT, 1, 1), claimed(2, 2), write(Event.ANSWERED, 1, 1, outcome=OK)),
+    ),
+    "a beginning that is refused because its body has ended": crowd(
+        *(claimed(1, 1), write(Event.SENT, 1, 1, what="begin_step"), write(Event.SENT, 1, 1)),
+        *(write(Event.ANSWERED, 1, 1, outcome=OK), write(Event.ANSWERED, 1, 1, what="begin_step", outcome=CLAIM_LOST)),
+        *(write(Event.SENT, 1, 1, what="finish_run", key=""),),
     ),
     "a story of one process after the other": told(stories.HEALTHY),
     "a stale write that is refused": crowd(

@@ -63,18 +63,25 @@ def old_tokens_write_nothing(evidence: Evidence) -> list[str]:
 
 
 def lost_claims_are_dropped(evidence: Evidence) -> list[str]:
-    """I-19: a worker that was told ClaimLost writes nothing more under that token, and no claim brings it back."""
+    """I-19: a worker that was told ClaimLost writes nothing more under that token, and no claim brings it back.
+
+    Told so of a body's beginning it may go on once that body has ended: the completion may have overtaken it.
+    """
     lost: set[Holding] = set()
+    ended: set[tuple[str, int, str]] = set()
     found = []
     for line in evidence.of(Event.SENT, Event.ANSWERED, Event.CLAIMED):
         if line.event is Event.CLAIMED:
             again = [run_id for run_id, token in line.value if (run_id, token) in lost]
             found += [f"{run_id}: a token that was lost was given again" for run_id in again]
         elif line.who == WORKER:
-            if line.event is Event.SENT and (line.run_id, line.token) in lost:
+            holding, body = (line.run_id, line.token), (line.run_id, line.token, line.key)
+            if line.event is Event.SENT and holding in lost:
                 found.append(f"{line.run_id}: {line.what} was sent under token {line.token}, which was lost")
-            elif line.event is Event.ANSWERED and line.outcome == CLAIM_LOST:
-                lost.add((line.run_id, line.token))
+            elif line.event is Event.SENT and line.what == "complete_step":
+                ended.add(body)
+            elif line.outcome == CLAIM_LOST and not (line.what == "begin_step" and body in ended):
+                lost.add(holding)
     return found
 
 

@@ -15,6 +15,10 @@ import pytest
 from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
 
+# The first test that asks for PostgreSQL starts it as another user, so with a fork; what gRPC does in a child of this
+# process, once there was a server in it, ends that child.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+
 REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
 FIGURE = "figure"
 FIGURES: list[str] = []  # of all tests, in the process that reports

@@ -1,6 +1,7 @@
 """HTTP on a port: uvicorn on our loop, without its signal handlers, and with limits on how slowly a caller may send.
 
 connection ── header within 10 s, 16 KiB ── body within 30 s ── answer ── the next header within 30 s
+                                                                  └ taken by the caller, a bit of it every 30 s
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import Clock, Timer
@@ -27,6 +29,7 @@ FRAME_BYTES = 1024 * 1024
 FRAMES_WAITING = 16
 HEADER_WITHIN = 10 * SECOND
 BODY_WITHIN = 30 * SECOND
+TAKEN_WITHIN = 30 * SECOND
 IDLE_SECONDS = 30
 MOST_CONNECTIONS = 2_000
 
@@ -90,10 +93,13 @@ def _config(app: Any, tls: ssl.SSLContext | None, clock: Clock) -> uvicorn.Confi
     class Protocol(GuardedProtocol):
         guard_clock = clock
 
+    class Socket(TakenSocket):
+        guard_clock = clock
+
     return uvicorn.Config(
         app,
         http=Protocol,
-        ws="websockets-sansio",
+        ws=Socket,
         ws_max_size=FRAME_BYTES,
         ws_max_queue=FRAMES_WAITING,
         ws_per_message_deflate=False,
@@ -113,7 +119,48 @@ def _config(app: Any, tls: ssl.SSLContext | None, clock: Clock) -> uvicorn.Confi
     )
 
 
-class GuardedProtocol(H11Protocol):
+class Taken:
+    """uvicorn's own waits for ever for a caller that takes nothing of its answer, and keeps that for as long."""
+
+    guard_clock: Clock
+    transport: asyncio.Transport
+    _stalled: Timer | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()  # type: ignore[misc]
+        if self._stalled is None:
+            self._look_again()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()  # type: ignore[misc]
+        self._stop_looking()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)  # type: ignore[misc]
+        self._stop_looking()
+
+    def _look_again(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        self._stalled = self.guard_clock.call_later(TAKEN_WITHIN, self._look_at, left)
+
+    def _look_at(self, left: int) -> None:
+        if self.transport.get_write_buffer_size() < left:  # slow, and not stuck
+            self._look_again()
+        else:
+            self._stalled = None
+            self.transport.abort()
+
+    def _stop_looking(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+
+class TakenSocket(Taken, WebSocketsSansIOProtocol):
+    """A WebSocket."""
+
+
+class GuardedProtocol(Taken, H11Protocol):
     """uvicorn's own waits for a header and a body as long as it takes: those who send them slowly could hold it up."""
 
     guard_clock: Clock

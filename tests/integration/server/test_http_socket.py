@@ -283,9 +283,9 @@ async def test_many_requests_at_once_are_answered_or_told_to_wait(memory_site: S
     run_id = await memory_site.start(client)
     for number in range(40):
         await talker.send("runs.result", f"w{number}", run_id=run_id, wait_secs=60)
-    refused = [await talker.frame() for _ in range(8)]
+    refused = [await talker.frame() for _ in range(24)]
     await client.post(f"{DEFAULT}/runs/{run_id}/cancel", json={})
-    answered = [await talker.frame() for _ in range(32)]
+    answered = [await talker.frame() for _ in range(16)]
 
     assert {frame["error"]["code"] for frame in refused} == {"busy"}
     assert {frame["result"]["status"] for frame in answered} == {"cancelled"}

@@ -27,8 +27,8 @@ from windlass.server.http.told import Told
 
 MAX_FRAME = 1024 * 1024
 MOST_SUBSCRIPTIONS = 100
-MOST_REQUESTS = 32  # at work at once
-QUEUE = 256  # frames on their way
+MOST_REQUESTS = 16  # at work at once
+MOST_QUEUED = 4 * 1024 * 1024  # bytes on their way: who does not take them is not asked for more
 GOODBYE_SECONDS = 1.0
 
 
@@ -37,7 +37,9 @@ class Conversation:
         self.site = site
         self._caller, self._token = caller, token
         self._receive, self._send = receive, send
-        self._out: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
+        self._out: asyncio.Queue[bytes] = asyncio.Queue()
+        self._queued, self._has_room = 0, asyncio.Event()
+        self._has_room.set()
         self._over: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
         self._requests: set[asyncio.Task[None]] = set()
         self._subscriptions: dict[str, asyncio.Task[None] | None] = {}  # none: about to begin
@@ -86,6 +88,7 @@ class Conversation:
                 self._end(1007, str(error)[:100])
                 return
             await self._take(tree)
+            await self._has_room.wait()  # what it does not take it need not ask for
 
     async def _take(self, tree: Any) -> None:
         given = tree.get("id") if isinstance(tree, dict) else None
@@ -174,9 +177,15 @@ class Conversation:
         """Waits for a slow reader, and not for ever: the queue is bounded, and so is patience."""
         try:
             async with asyncio.timeout(self.site.patience):
-                await self._out.put(msgspec.json.encode(frame))
+                await self._has_room.wait()
         except TimeoutError:
             self._end(1013, "too slow: come again with the last cursor")
+            return
+        data = msgspec.json.encode(frame)
+        self._out.put_nowait(data)
+        self._queued += len(data)
+        if self._queued >= MOST_QUEUED:
+            self._has_room.clear()
 
     async def _write(self) -> None:
         while True:
@@ -184,6 +193,9 @@ class Conversation:
             try:
                 async with asyncio.timeout(self.site.patience):
                     await self._send({"type": "websocket.send", "text": data.decode()})
+                self._queued -= len(data)
+                if self._queued < MOST_QUEUED:
+                    self._has_room.set()
             except TimeoutError:
                 self._end(1013, "too slow: come again with the last cursor")
                 return

@@ -56,10 +56,9 @@ def status_of(error: Exception) -> int:
 
 def headers_of(error: Exception) -> list[tuple[bytes, bytes]]:
     """What the status asks for: who may come in, which methods there are, when to come back."""
-    if isinstance(error, Refused) and error.status == 413:
-        return [(b"connection", b"close")]  # what is left of the body is not waited for
     if isinstance(error, Refused):
-        return [(b"allow", error.allow.encode())] if error.allow else []
+        allow = [(b"allow", error.allow.encode())] if error.allow else []
+        return [*allow, (b"connection", b"close")]  # what is left of it is not waited for, and not taken for the next
     status, code = status_of(error), getattr(error, "code", "")
     if status == 401:
         return [(b"www-authenticate", b'Bearer realm="windlass"')]

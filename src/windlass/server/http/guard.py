@@ -75,6 +75,8 @@ def check_target(raw_path: bytes, query: bytes) -> None:
 def check_headers(headers: Headers) -> None:
     if sum(len(name) + len(value) for name, value in headers) > MAX_HEADERS:
         raise Refused(431, "headers_too_large", f"Headers have at most {MAX_HEADERS:,} bytes together.")
+    if len({name for name, _ in headers} & {b"content-length", b"transfer-encoding"}) > 1:
+        raise Refused(400, "invalid_input", "Content-Length and Transfer-Encoding contradict each other: send one.")
 
 
 def token_of(headers: Headers) -> str | None:

@@ -93,7 +93,7 @@ class Page:
     async def _answer(self, row: Row, call: Call) -> tuple[bytes, bytes]:
         if row.kind is Kind.TEXT:
             if self._site.read_metrics is None:
-                raise NotAllowed("This server keeps no metrics: pip install 'windlass[metrics]'.")
+                raise NotAllowed("This server keeps no metrics. One with windlass[metrics] installed does.")
             return self._site.read_metrics(), b"text/plain; version=1.0.0; charset=utf-8"
         if row.kind is Kind.DOCUMENT:
             return openapi.document(row.name), b"application/json"

@@ -228,8 +228,6 @@ class EngineWorkers:
             subscription = self._listening[worker] = self._parts.hub.subscribe(worker_topic(namespace, worker))
             subscription.open()
         await subscription.wait(self._parts.clock, wait_for)
-        if not subscription.is_set:
-            return False  # nobody said anything, and should that be lost, the next heartbeat tells
         subscription.clear()
         return await should_drain(self._parts, namespace, worker)
 

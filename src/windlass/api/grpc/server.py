@@ -176,7 +176,8 @@ class GrpcServer:
                     yield answer.to_message(found)
                     asked = replace(asked, cursor=found.cursor)
                     if not found.has_more:
-                        await self._patiently(self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR), caller)
+                        news = self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR, found.cursor)
+                        await self._patiently(news, caller)
             except WindlassError as error:
                 await _refuse(context, error, request_id)
             except Exception as error:

@@ -111,7 +111,7 @@ async def test_no_message_makes_the_server_fail_or_say_too_much(wire: Wire, figu
             continue
         for _ in range(TRIES):
             request = strange(method.input_type, rng)
-            found = await refusal_of(caller.ask(path, request))
+            found = await caller.tried(path, request)
             if found is None:
                 answered += 1
             else:
@@ -229,7 +229,7 @@ async def test_bytes_that_are_no_message_are_the_caller_s_mistake(memory_wire: W
         assert (refused.status, refused.code) == (Code.INVALID_ARGUMENT, "invalid_input"), data
     for path in METHODS:
         for data in (b"\xff" * 20, rng.randbytes(60), nested):
-            found = await refusal_of(caller.ask(path, data))
+            found = await caller.tried(path, data)
             assert found is None or found.status in FINE, (path, data, found)
     assert await memory_wire.is_serving()
 

@@ -89,6 +89,15 @@ class Caller:
         assert refused is not None, f"{path} was answered"
         return refused
 
+    async def tried(self, path: str, request: Any = None) -> Refusal | None:
+        """How it was refused, if it was; and nothing in its answer failed for a reason that is not the caller's."""
+
+        async def ask() -> None:
+            answer = str(await self.ask(path, request))
+            assert 'code: "internal"' not in answer, (path, request, answer)
+
+        return await refusal_of(ask())
+
     # What a worker and a client say
 
     async def work(self, method: str, request: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -44,8 +45,16 @@ FAULTS = {
 class Site:
     """Everything that runs. `async with site(…)` starts it; what is left of it ends with the block."""
 
-    def __init__(self, folder: Path, nursery: Nursery, postgres: PostgresServer, *, url: str) -> None:
-        self.folder, self.url, self.postgres = folder, url, postgres
+    def __init__(
+        self,
+        folder: Path,
+        nursery: Nursery,
+        postgres: PostgresServer,
+        *,
+        url: str,
+        visibility: float = VISIBILITY,
+    ) -> None:
+        self.folder, self.url, self.postgres, self._visibility = folder, url, postgres, visibility
         self.journal = folder / "journal"
         self.journal.touch()
         self._nursery = nursery
@@ -63,8 +72,27 @@ class Site:
         }
         return ServerProcess(self.folder, "--url", self.url, env=env, ports=ports)
 
+    async def replace_server(self, place: int) -> float:
+        """In order, as a new version is rolled out: stopped, and started again. How long it took to stop."""
+        began_at, old = time.monotonic(), self.servers[place]
+        assert await asyncio.to_thread(old.stop) == 0, old.stderr
+        took = time.monotonic() - began_at
+        old.close()
+        self.servers[place] = self.start_server((old.grpc_port, old.http_port))
+        await asyncio.to_thread(self.servers[place].until_serving, is_first=False)
+        return took
+
+    async def leave(self) -> None:
+        """Everybody goes in order, the workers first."""
+        for worker in self.workers:
+            worker.send(signal.SIGTERM)
+        left = [await asyncio.to_thread(worker.wait) for worker in self.workers]
+        assert left == [0] * WORKERS, [worker.complaints for worker in self.workers]
+        stopped = [await asyncio.to_thread(server.stop) for server in self.servers]
+        assert stopped == [0] * SERVERS, [server.stderr for server in self.servers]
+
     def start_worker(self, place: int) -> Child:
-        return self._start("work_afar", place, visibility=VISIBILITY)
+        return self._start("work_afar", place, visibility=self._visibility)
 
     def start_client(self, **arguments: Any) -> Child:
         return self._start("ask_afar", 0, **arguments)

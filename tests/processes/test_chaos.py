@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import secrets
-import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.processes import afar
-from tests.processes.chaos import MAX_RECOVERIES, VISIBILITY, WORKERS, Nemesis, Site, opened
+from tests.processes.chaos import MAX_RECOVERIES, VISIBILITY, Nemesis, Site, opened
 from tests.processes.children import PATIENCE, Nursery
 from tests.processes.database import Database
 from tests.scale import SCALE
@@ -51,11 +50,7 @@ async def suffer(site: Site, nemesis: Nemesis) -> tuple[dict[str, Any], float]:
         ended = await asyncio.to_thread(client.wait, seconds=PATIENCE * SCALE)
         took = time.monotonic() - healed_at
         assert ended == 0, client.complaints
-        for worker in site.workers:
-            worker.send(signal.SIGTERM)
-        left = [await asyncio.to_thread(worker.wait) for worker in site.workers]
-        assert left == [0] * WORKERS, [worker.complaints for worker in site.workers]
-        assert [await asyncio.to_thread(server.stop) for server in site.servers] == [0] * len(site.servers)
+        await site.leave()
     return json.loads(answers.read_text()), took
 
 

@@ -116,6 +116,25 @@ async def test_of_many_none_is_stored_if_one_is_wrong(memory_site: Site) -> None
     assert (await client.get(f"{DEFAULT}/runs")).json()["runs"] == []
 
 
+async def test_many_starts_are_judged_by_one_look(memory_site: Site) -> None:
+    client = await memory_site.client(Role.CLIENT)
+    looks: list[str] = []
+    listed = memory_site.opened.runs.list_workers
+
+    async def counted(namespace: str, *rest: Any) -> Any:
+        looks.append(namespace)
+        return await listed(namespace, *rest)
+
+    memory_site.opened.runs.list_workers = counted  # type: ignore[method-assign]
+    runs = [{"workflow": f"new{number}", "allow_unknown": True} for number in range(100)]
+    started = await client.post(f"{DEFAULT}/runs/batch", json={"runs": runs})
+    unknown = await client.post(f"{DEFAULT}/runs/batch", json={"runs": [*runs, {"workflow": "new_one"}]})
+
+    assert started.status_code == 200
+    assert (unknown.status_code, "runs[100]" in error_of(unknown)["message"]) == (404, True)
+    assert len(looks) == 2
+
+
 @pytest.mark.spec("security:9", "security:S-11")
 async def test_a_workflow_nobody_knows_is_not_queued_for_ever(site: Site) -> None:
     client = await site.client(Role.CLIENT)

@@ -30,7 +30,10 @@ async def test_a_schedule_lives_and_dies(site: Site) -> None:
     assert (replaced.json()["revision"], replaced.json()["jitter_secs"]) == (made.json()["revision"] + 1, 60)
     assert (await client.post(f"{schedules}/nightly/pause", json={"note": "x"})).json()["status"] == "paused"
     assert (await client.post(f"{schedules}/nightly/resume", json={})).json()["status"] == "active"
-    started = (await client.post(f"{schedules}/nightly/trigger", json={})).json()["run_id"]
+    chosen = {"run_id": site.opened.ids.run()}
+    started = (await client.post(f"{schedules}/nightly/trigger", json=chosen)).json()["run_id"]
+    again = await client.post(f"{schedules}/nightly/trigger", json=chosen)
+    assert (started, again.json()["run_id"]) == (chosen["run_id"], chosen["run_id"])
     runs = (await client.get(f"{DEFAULT}/runs", params={"schedule": "nightly"})).json()["runs"]
     assert [run["id"] for run in runs] == [started]
     assert [item["name"] for item in (await client.get(schedules)).json()["schedules"]] == ["nightly"]

@@ -175,6 +175,11 @@ class DeclareRequest(Asked, frozen=True, kw_only=True):
     keep_secs: dict[str, Span | None] = {}  # by workflow: how long ended runs of it are kept
 
 
+class TriggerRequest(Asked, frozen=True, kw_only=True):
+    by: Person | None = None
+    run_id: RunIdText | None = None  # of the run it starts: the same again is the same run
+
+
 class ResumeScheduleRequest(Asked, frozen=True, kw_only=True):
     by: Person | None = None
     backfill: bool = False

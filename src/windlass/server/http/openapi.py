@@ -119,7 +119,7 @@ def _query_parameters(row: Row, components: dict[str, Any]) -> list[dict[str, An
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """A parameter that is not given is left out, and never null."""
     choices = [choice for choice in schema.get("anyOf", []) if choice.get("type") != "null"]
-    return choices[0] if len(choices) == 1 else {name: part for name, part in schema.items() if name != "default"}
+    return choices[0] if len(choices) == 1 else schema
 
 
 def _answers(row: Row, found: dict[Any, Any]) -> dict[str, Any]:

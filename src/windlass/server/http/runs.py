@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.api.checks import check
-from windlass.errors import InvalidInput
+from windlass.api.lanes import KnownLanes
+from windlass.errors import InvalidInput, NotFound
 from windlass.model.commands import Started, StartRun
 from windlass.model.duration import to_duration, to_instant
 from windlass.model.page import ListRuns
@@ -22,7 +23,7 @@ RUN = f"{RUNS}/{{run_id}}"
 
 
 async def start_run(call: Call) -> told.StartedAnswer:
-    (outcome,) = await call.site.starts.start([await _command(call, call.body)], allow_unknown=True)
+    (outcome,) = await call.site.starts.start([await _command(call, call.body, call.site.lanes)], allow_unknown=True)
     if isinstance(outcome, Exception):
         raise outcome
     return told.StartedAnswer(run_id=outcome.run_id, is_repeat=outcome.is_repeat)
@@ -30,22 +31,25 @@ async def start_run(call: Call) -> told.StartedAnswer:
 
 async def start_runs(call: Call) -> told.StartedManyAnswer:
     """All are checked before the first is stored."""
-    commands = []
+    commands, lanes = [], call.site.lanes.once()
     for position, wanted in enumerate(call.body.runs):
         try:
-            commands.append(await _command(call, wanted))
+            commands.append(await _command(call, wanted, lanes))
         except InvalidInput as error:
             path = f"runs[{position}].{error.path}" if error.path else f"runs[{position}]"
             raise InvalidInput(f"runs[{position}]: {error}", reason=error.reason, path=path) from None
+        except NotFound as error:
+            hint = f"It stands in runs[{position}]; nothing was started."
+            raise NotFound(error.kind, error.name, close=error.close, hint=hint) from None
     answers = await call.site.starts.start(commands, allow_unknown=True)  # which was looked at already
     return told.StartedManyAnswer(results=[_item(call, answer) for answer in answers])
 
 
-async def _command(call: Call, wanted: asked.StartRequest) -> StartRun:
+async def _command(call: Call, wanted: asked.StartRequest, lanes: KnownLanes) -> StartRun:
     name = check_name(wanted.workflow, what="workflow")
     place = Served(wanted.queue or "", name, wanted.version or "")
     if wanted.queue is None or wanted.version is None:
-        place = await call.site.lanes.place(call.namespace, name, queue=wanted.queue, version=wanted.version)
+        place = await lanes.place(call.namespace, name, queue=wanted.queue, version=wanted.version)
     data, hashed = _encoded(call, wanted.args)
     command = check(
         StartRun(
@@ -64,7 +68,7 @@ async def _command(call: Call, wanted: asked.StartRequest) -> StartRun:
         )
     )
     if not wanted.allow_unknown:
-        await call.site.lanes.check(command)
+        await lanes.check(command)
     return command
 
 

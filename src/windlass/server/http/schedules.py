@@ -5,6 +5,7 @@ from __future__ import annotations
 from windlass.api.checks import check
 from windlass.errors import InvalidInput
 from windlass.model.duration import to_duration
+from windlass.model.run import RunId
 from windlass.model.schedule import Timing
 from windlass.model.schedule_commands import (
     Declare,
@@ -105,7 +106,8 @@ async def resume_schedule(call: Call) -> told.ScheduleDetail:
 
 
 async def trigger_schedule(call: Call) -> told.StartedAnswer:
-    command = TriggerSchedule(namespace=call.namespace, name=_name(call), by=call.body.by)
+    run_id = None if call.body.run_id is None else RunId(call.body.run_id)
+    command = TriggerSchedule(namespace=call.namespace, name=_name(call), by=call.body.by, run_id=run_id)
     started = await call.service.schedules.trigger_schedule(check(command))
     return told.StartedAnswer(run_id=started.run_id, is_repeat=started.is_repeat)
 
@@ -200,7 +202,7 @@ ROWS = (
         operation="trigger_schedule",
         summary="Start a run of it now, also while it is paused.",
         handler=trigger_schedule,
-        body=asked.PersonRequest,
+        body=asked.TriggerRequest,
         answer=told.StartedAnswer,
     ),
     Row(

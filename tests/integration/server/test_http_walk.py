@@ -15,7 +15,7 @@ from windlass.server.http.calls import Kind, Row
 from windlass.server.http.table import PUBLIC, ROWS
 
 RUN, WORKER, KEY = "run_" + "0" * 26, "wrk_" + "0" * 26, "key_" + "0" * 26
-GUARDED = [row for row in ROWS if row.operation is not None and row.kind is not Kind.SOCKET]
+GUARDED = [row for row in ROWS if row.operation is not None]
 NOT_OVER_HTTP = {  # what only a worker asks for, over gRPC
     "register_worker", "heartbeat", "deregister_worker", "listen", "claim_runs", "begin_steps", "complete_steps",
     "suspend_run", "finish_runs", "hold_run", "release_run", "renew_claim", "look_at_claims", "send_to_child",

@@ -38,6 +38,8 @@ class Page:
         self._guard.check_origin(headers, host=scope["windlass.host"], scheme=scope["scheme"])
         caller = await self._admit(row, scope)
         if row.kind is Kind.SOCKET:
+            if scope["type"] != "websocket":
+                raise Refused(426, "upgrade_required", "This path is for a WebSocket: ask for the upgrade.")
             await sockets.serve(self._site, caller, token_of(headers), scope, receive, send)
             return
         query = read_query(scope["query_string"], row.query)
@@ -64,10 +66,8 @@ class Page:
         if row is None:
             allow = sorted(self._rows) + (["HEAD"] if any(row.operation is None for row in self._rows.values()) else [])
             raise Refused(405, "method_not_allowed", f"Here is only {', '.join(allow)}.", allow=", ".join(allow))
-        if is_socket != (row.kind is Kind.SOCKET):
-            if is_socket:
-                raise not_found()
-            raise Refused(426, "upgrade_required", "This path is for a WebSocket: ask for the upgrade.")
+        if is_socket and row.kind is not Kind.SOCKET:
+            raise not_found()
         return row
 
     async def _answer_anybody(self, row: Row, scope: Scope, send: Send) -> None:

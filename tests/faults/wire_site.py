@@ -75,6 +75,10 @@ class Site:
         )
         self.remote._channel._current = 0
 
+    async def remove_run(self, id: str) -> None:
+        """As retention does."""
+        await self._rows.remove_run(id)
+
     async def dump(self) -> dict[str, list[dict[str, Any]]]:
         """Every row of every table, with what chance or the order of the tests decides left out."""
         found = {}
@@ -182,6 +186,14 @@ class Rows:
     async def clear(self) -> None:
         for table in TABLES:
             statement = f"delete from {self._schema}{table}"
+            if isinstance(self._connection, apsw.Connection):
+                self._connection.execute(statement)
+            else:
+                await self._connection.execute(statement)
+
+    async def remove_run(self, id: str) -> None:
+        for table, column in (("payloads", "run_id"), ("runs", "id")):
+            statement = f"delete from {self._schema}{table} where {column} = '{id}'"
             if isinstance(self._connection, apsw.Connection):
                 self._connection.execute(statement)
             else:

@@ -124,14 +124,16 @@ class ListRunsResponse(_message.Message):
     def __init__(self, runs: _Optional[_Iterable[_Union[_model_pb2.Run, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
 class ListStepsRequest(_message.Message):
-    __slots__ = ("namespace", "run_id", "skip")
+    __slots__ = ("namespace", "run_id", "after_key", "after_attempt")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    SKIP_FIELD_NUMBER: _ClassVar[int]
+    AFTER_KEY_FIELD_NUMBER: _ClassVar[int]
+    AFTER_ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     run_id: str
-    skip: int
-    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., skip: _Optional[int] = ...) -> None: ...
+    after_key: str
+    after_attempt: int
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., after_key: _Optional[str] = ..., after_attempt: _Optional[int] = ...) -> None: ...
 
 class ListStepsResponse(_message.Message):
     __slots__ = ("steps", "has_more")

@@ -45,10 +45,11 @@ class OfRunAfter(Struct, frozen=True, kw_only=True):
     after: int = 0
 
 
-class OfRunSkipping(Struct, frozen=True, kw_only=True):
+class ListSteps(Struct, frozen=True, kw_only=True):
     namespace: str
     run_id: RunId
-    skip: int = 0
+    after_key: str | None = None
+    after_attempt: int = 0
 
 
 class OfKey(Struct, frozen=True, kw_only=True):

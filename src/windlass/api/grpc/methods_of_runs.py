@@ -28,6 +28,7 @@ from windlass.model.explanation import Explanation
 from windlass.model.message import Decision
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.run import RunView
+from windlass.model.step import Step
 from windlass.model.time import SECOND, Duration
 from windlass.rules.limits import check_key, check_run_id
 from windlass.v1 import workflow_pb2
@@ -78,11 +79,20 @@ async def _list_runs(call: Call, asked: ListRuns) -> RunPage:
     return await call.service.runs.list_runs(check(asked if asked.limit else replace(asked, limit=DEFAULT_PAGE)))
 
 
-async def _list_steps(call: Call, asked: of.OfRunSkipping) -> of.Steps:
+async def _list_steps(call: Call, asked: of.ListSteps) -> of.Steps:
     check_run_id(asked.run_id)
     found = await call.service.runs.list_steps(asked.namespace, asked.run_id)
-    steps, has_more = page(found[max(0, asked.skip) :], lambda step: len(step.output or b"") + 500)
+    steps, has_more = page(found, _size_of_step)
+    if has_more or asked.after_key is not None:
+        # By what never changes: a step that ends between two answers may have begun before all that were seen.
+        last = (asked.after_key or "", asked.after_attempt)
+        left = sorted([step for step in found if (step.key, step.attempt) > last], key=lambda it: (it.key, it.attempt))
+        steps, has_more = page(left, _size_of_step)
     return of.Steps(steps=steps, has_more=has_more)
+
+
+def _size_of_step(step: Step) -> int:
+    return len(step.output or b"") + 500
 
 
 async def _list_messages(call: Call, asked: of.OfRunAfter) -> of.Messages:
@@ -141,7 +151,7 @@ ROWS = [
     Row(SERVICE, "GetRun", "get_run", of.OfRun, RunView, _get_run),
     Row(SERVICE, "FindRun", "find_run", of.OfKey, RunView, _find_run),
     Row(SERVICE, "ListRuns", "list_runs", ListRuns, RunPage, _list_runs),
-    Row(SERVICE, "ListSteps", "list_steps", of.OfRunSkipping, of.Steps, _list_steps),
+    Row(SERVICE, "ListSteps", "list_steps", of.ListSteps, of.Steps, _list_steps),
     Row(SERVICE, "ListMessages", "list_messages", of.OfRunAfter, of.Messages, _list_messages),
     Row(SERVICE, "ReadLog", "read_log", of.OfRunAfter, of.LogEntries, _read_log),
     Row(SERVICE, "ExplainRun", "explain_run", of.OfRun, Explanation, _explain_run),

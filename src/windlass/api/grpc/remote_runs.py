@@ -98,12 +98,15 @@ class RemoteRuns:
 
     async def list_steps(self, namespace: str, run_id: RunId) -> tuple[Step, ...]:
         found: list[Step] = []
+        asked = of.ListSteps(namespace=namespace, run_id=run_id)
         while True:
-            asked = of.OfRunSkipping(namespace=namespace, run_id=run_id, skip=len(found))
             part: of.Steps = await self._workflows.ask("ListSteps", asked, of.Steps)
             found.extend(part.steps)
             if not part.has_more:
-                return tuple(found)
+                break
+            asked = replace(asked, after_key=found[-1].key, after_attempt=found[-1].attempt)
+        # More than one answer holds comes by key.
+        return tuple(found if asked.after_key is None else sorted(found, key=_begun))
 
     async def read_log(self, namespace: str, run_id: RunId) -> tuple[LogEntry, ...]:
         found: list[LogEntry] = []
@@ -138,6 +141,10 @@ class RemoteRuns:
     async def list_queues(self, namespace: str) -> tuple[QueueView, ...]:
         found: of.Queues = await self._admin.ask("ListQueues", of.OfNamespace(namespace=namespace), of.Queues)
         return found.queues
+
+
+def _begun(step: Step) -> tuple[int, int, str, int]:
+    return (step.started_at or 0, step.order or 0, step.key, step.attempt)
 
 
 def _starting(*, namespace: str, runs: list[Any]) -> Any:

@@ -41,7 +41,7 @@ def looks(clock: FakeClock) -> Looks:
 
 
 async def test_those_who_wait_for_the_same_look_once(clock: FakeClock, store: Store, looks: Looks) -> None:
-    since = clock.monotonic()
+    since = looks.mark()
 
     async def look() -> tuple[Found, int]:
         return await looks.look(LANES, store.look, since=since, young_for=YOUNG_FOR)
@@ -58,14 +58,13 @@ async def test_those_who_wait_for_the_same_look_once(clock: FakeClock, store: St
 async def test_a_look_from_before_somebody_was_told_of_news_will_not_do(
     clock: FakeClock, store: Store, looks: Looks
 ) -> None:
-    await looks.look(LANES, store.look, since=clock.monotonic(), young_for=YOUNG_FOR)
-    clock.advance("1ms")
-    await looks.look(LANES, store.look, since=clock.monotonic(), young_for=YOUNG_FOR)
-    assert store.asked == 2
+    await looks.look(LANES, store.look, since=looks.mark(), young_for=YOUNG_FOR)
+    await looks.look(LANES, store.look, since=looks.mark(), young_for=YOUNG_FOR)
+    assert store.asked == 2, "though not a microsecond has passed"
 
 
 async def test_a_look_whose_find_is_due_by_now_is_made_again(clock: FakeClock, store: Store, looks: Looks) -> None:
-    since = clock.monotonic()
+    since = looks.mark()
     store.due_at = Instant(clock.now() + 10 * MILLISECOND)
     await looks.look(LANES, store.look, since=since, young_for=YOUNG_FOR)
     clock.advance("9ms")
@@ -77,7 +76,7 @@ async def test_a_look_whose_find_is_due_by_now_is_made_again(clock: FakeClock, s
 
 
 async def test_a_look_that_failed_is_nobodys_answer_but_its_own(clock: FakeClock, store: Store, looks: Looks) -> None:
-    since, store.failure = clock.monotonic(), OSError("gone")
+    since, store.failure = looks.mark(), OSError("gone")
     with pytest.raises(OSError, match="gone"):
         await looks.look(LANES, store.look, since=since, young_for=YOUNG_FOR)
     store.failure = None
@@ -86,7 +85,7 @@ async def test_a_look_that_failed_is_nobodys_answer_but_its_own(clock: FakeClock
 
 
 async def test_whoever_began_a_look_may_go(clock: FakeClock, store: Store, looks: Looks) -> None:
-    since = clock.monotonic()
+    since = looks.mark()
     first = asyncio.ensure_future(looks.look(LANES, store.look, since=since, young_for=YOUNG_FOR))
     second = asyncio.ensure_future(looks.look(LANES, store.look, since=since, young_for=YOUNG_FOR))
     await asyncio.sleep(0)

@@ -39,10 +39,10 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
     topics.append(gates_topic(command.namespace))
     is_told = command.expects_more
     with parts.hub.subscribe(*topics) as subscription:
-        told_at = parts.clock.monotonic()  # from here on this poll is told of what comes
+        since = parts.looks.mark()  # from here on this poll is told of what comes
         while True:
             subscription.clear()
-            claimed, due_in, looked_at = await _claim_due(parts, command, is_told=is_told, since=told_at)
+            claimed, due_in, looked_at = await _claim_due(parts, command, is_told=is_told, since=since)
             now = parts.clock.monotonic()
             if claimed or now >= deadline:
                 return claimed
@@ -50,7 +50,7 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
             pause = (wake_at if due_in is None else min(wake_at, looked_at + due_in)) - now
             if command.is_remote:  # an offer would be taken after whoever made it has gone to another server
                 await subscription.wait(parts.clock, pause)
-                told_at = parts.clock.monotonic() if subscription.is_set else told_at
+                since = parts.looks.mark() if subscription.is_set else since
             elif dispatched := await _wait_with_offer(parts, command, subscription, pause):
                 return dispatched
             is_told = subscription.is_named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 from collections.abc import Awaitable, Callable
 
 from windlass.model.time import Instant
@@ -16,12 +17,12 @@ Found = tuple[Instant | None, Instant]  # the earliest due time, and the time of
 
 
 class _Look:
-    def __init__(self, began_at: int, task: asyncio.Task[Found]) -> None:
-        self.began_at, self.task = began_at, task
+    def __init__(self, number: int, began_at: int, task: asyncio.Task[Found]) -> None:
+        self.number, self.began_at, self.task = number, began_at, task
 
     def is_good(self, *, since: int, now: int, young_for: int) -> bool:
         """Whether it tells enough: what it found may be due by now, or it may have found nothing at all."""
-        if self.began_at < since or self.began_at + young_for <= now:
+        if self.number < since or self.began_at + young_for <= now:
             return False
         if not self.task.done():
             return True
@@ -35,14 +36,19 @@ class Looks:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._last: dict[Lanes, _Look] = {}
+        self._numbers = itertools.count()  # the order of what happens here; of one instant a clock could not tell it
+
+    def mark(self) -> int:
+        """A place in the order of looks: those that begin from now on come behind it."""
+        return next(self._numbers)
 
     async def look(
         self, lanes: Lanes, ask: Callable[[], Awaitable[Found]], *, since: int, young_for: int
     ) -> tuple[Found, int]:
         """What somebody's look found that began after `since`, and when it began; or what one of our own finds.
 
-        `since` is when the caller subscribed: what came before that it has not been told of, so a look from before
-        will not do. Nor will one that is older than `young_for`.
+        `since` is a mark from when the caller subscribed: what came before that it has not been told of, so a look from
+        before will not do. Nor will one that is older than `young_for`.
         """
         now = self._clock.monotonic()
         last = self._last.get(lanes)
@@ -53,7 +59,7 @@ class Looks:
             self._last.pop(lanes, None)
             if len(self._last) >= MOST_LANES:
                 del self._last[next(iter(self._last))]  # nobody has looked there for the longest time
-            last = self._last[lanes] = _Look(now, task)
+            last = self._last[lanes] = _Look(self.mark(), now, task)
         return await asyncio.shield(last.task), last.began_at
 
 

@@ -58,11 +58,18 @@ class Wired(Embedded):
     _gate: Gate
     _asked = 0  # calls that are not answered yet
     _at_work = 0  # those of them that have arrived
+    _polls = 0  # those of them that claim runs, or wait for some
 
     @property
     def is_at_rest(self) -> bool:
-        """Nothing is on its way: time that a test lets pass passes at both ends of every call."""
-        return self._asked == self._at_work
+        """Nothing is on its way, and who polls waits: time that a test lets pass passes at both ends of every call."""
+        return self._asked == self._at_work and self._polls == self._waiting
+
+    @property
+    def _waiting(self) -> int:
+        subscribers = self.engine.parts.hub._subscribers
+        queues = {item for topic, found in subscribers.items() if topic[0] == "queue" for item in found}
+        return sum(item._waiter is not None for item in queues)
 
     def _count_calls(self, channel: Channel) -> None:
         ask = channel._once
@@ -77,14 +84,16 @@ class Wired(Embedded):
         channel._once = once  # type: ignore[method-assign]
 
     def _counting(self, row: Row) -> Row:
-        handle = row.handle
+        handle, is_poll = row.handle, row.operation == "claim_runs"
 
         async def handled(call: Call, asked: Any) -> Any:
             self._at_work += 1
+            self._polls += is_poll
             try:
                 return await handle(call, asked)
             finally:
                 self._at_work -= 1
+                self._polls -= is_poll
 
         return row._replace(handle=handled)
 

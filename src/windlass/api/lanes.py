@@ -15,11 +15,12 @@ from windlass.api.service import Runs, Schedules
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.commands import StartRun
 from windlass.model.page import ListRuns
-from windlass.model.time import SECOND, Duration, Instant
+from windlass.model.time import DAY, SECOND, Duration, Instant
 from windlass.model.worker import Served
 from windlass.runtime import Clock
 
 BELIEVED_FOR = Duration(10 * SECOND)
+REMEMBERED_FOR = Duration(30 * DAY)  # a worker that has stopped
 NEWEST_RUNS = 500
 MOST_NAMESPACES = 1_000
 DEFAULT_QUEUE = "default"
@@ -87,7 +88,7 @@ class KnownLanes:
 
     async def _read(self, namespace: str) -> _Seen:
         at = self._clock.monotonic()
-        workers = await self._runs.list_workers(namespace, Instant(0))
+        workers = await self._runs.list_workers(namespace, Instant(max(0, self._clock.now() - REMEMBERED_FOR)))
         served = {lane for worker in workers for lane in worker.served}
         schedules = [view.schedule for view in await self._schedules.list_schedules(namespace)]
         page = await self._runs.list_runs(ListRuns(namespace=namespace, limit=NEWEST_RUNS))

@@ -31,6 +31,14 @@ def hash_of_arguments(payload: bytes) -> bytes:
     return _CODEC.hash_of(tuple(value))
 
 
+async def _placed(command: StartRun, lanes: KnownLanes | None) -> StartRun:
+    """In the queue where workers serve the workflow."""
+    if lanes is None:
+        return replace(command, queue=DEFAULT_QUEUE)
+    place = await lanes.place(command.namespace, command.name, queue=None, version=command.version or None)
+    return replace(command, queue=place.queue, version=place.version)
+
+
 class Starts:
     def __init__(self, runs: Runs, lanes: KnownLanes) -> None:
         self._runs, self._lanes = runs, lanes
@@ -38,24 +46,26 @@ class Starts:
     async def start(self, commands: Sequence[StartRun], *, allow_unknown: bool) -> list[Started | Exception]:
         """An outcome for each: one that is refused does not keep its neighbours from being started."""
         check_limit(len(commands), what="number of starts", low=1, high=MOST_STARTS)
-        found: list[Any] = [await self._prepared(command, allow_unknown=allow_unknown) for command in commands]
+        lanes = None if allow_unknown else self._lanes if len(commands) == 1 else self._lanes.once()
+        found: list[Any] = [await self._prepared(command, lanes) for command in commands]
         ready = [place for place, item in enumerate(found) if isinstance(item, StartRun)]
         answers: list[Any] = [self._runs.start_run(found[place]) for place in ready]
         for place, outcome in zip(ready, await outcomes(answers), strict=True):
             found[place] = await self._same(found[place], outcome)
         return found
 
-    async def _prepared(self, command: StartRun, *, allow_unknown: bool) -> StartRun | WindlassError:
+    async def _prepared(self, command: StartRun, lanes: KnownLanes | None) -> StartRun | WindlassError:
+        """`lanes` tells what is known; none: whoever asks vouches for it."""
         try:
             if command.run_id is not None:
                 check_run_id(command.run_id)
             if not command.queue:
-                command = replace(command, queue=DEFAULT_QUEUE)
+                command = await _placed(command, lanes)
             if not command.input_hash:
                 command = replace(command, input_hash=hash_of_arguments(command.input))
             command = check(command)
-            if not allow_unknown:
-                await self._lanes.check(command)
+            if lanes is not None:
+                await lanes.check(command)
         except WindlassError as refused:
             return refused
         return command

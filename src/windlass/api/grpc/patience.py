@@ -14,9 +14,10 @@ from windlass.api.admission import Admission, Caller
 from windlass.api.grpc.errors import LEAVING
 from windlass.errors import NotAuthenticated, Unavailable, WindlassError
 from windlass.model.time import SECOND, Duration
-from windlass.runtime import SystemClock
+from windlass.runtime import SystemClock, Timer
 
 RECHECK_FOR = Duration(2 * SECOND)
+LAST_CHANCE_FOR = Duration(SECOND // 2)  # to read what was sent, and why there is no more
 PACE = SystemClock()  # a matter of real time, also under a test's clock
 Cut = asyncio.Future[WindlassError]  # with why somebody is sent away
 
@@ -53,6 +54,28 @@ class Patience:
             group.pop(cut, None)
             if not group:
                 self._waiting.pop((caller.key, caller.operation, caller.namespace), None)
+
+    @contextmanager
+    def sending(self, caller: Caller) -> Iterator[None]:
+        """While the caller is sent something: whoever does not read it, and has to go, is cut off in the middle."""
+        task = asyncio.current_task()
+        assert task is not None
+        timer: Timer | None = None
+        is_sent = False
+
+        def cut_off(_: Cut) -> None:
+            nonlocal timer
+            if not is_sent:
+                timer = PACE.call_later(LAST_CHANCE_FOR, task.cancel)
+
+        with self.waiting(caller) as cut:
+            cut.add_done_callback(cut_off)
+            try:
+                yield
+            finally:
+                is_sent = True
+                if timer is not None:
+                    timer.cancel()
 
     async def _keep_looking(self) -> None:
         while True:

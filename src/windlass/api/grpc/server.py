@@ -173,7 +173,8 @@ class GrpcServer:
                 while True:
                     found: FeedPage = await row.handle(call, asked)
                     await self._check_again(caller)  # who is never kept waiting is never looked at there
-                    yield answer.to_message(found)
+                    with self._patience.sending(caller):
+                        yield answer.to_message(found)
                     asked = replace(asked, cursor=found.cursor)
                     if not found.has_more:
                         news = self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR, found.cursor)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of
+from tests.integration.wires import at_rest
 from windlass import Context
 from windlass.engine.coordinator import expire_workers
 from windlass.errors import WrongState
@@ -264,6 +265,7 @@ async def test_a_worker_that_is_about_to_leave_by_itself_is_seen_to_drain(open_h
     leaving = asyncio.create_task(employment.__aexit__(None, None, None))
 
     async def is_seen() -> bool:
+        await at_rest()
         harness.clock.advance("1s")
         return (await known(harness))[id].is_draining
 

@@ -156,11 +156,13 @@ class RemoteWork(RemoteClaims):
             await batches.close()
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
+        while self._left:  # asked about a poll after a newer one, a server says nothing of it
+            await asyncio.wait(self._left)
         task = asyncio.get_running_loop().create_task(self._poll(command), context=contextvars.Context())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            # The answer may be on its way: what it brings goes back to its queue.
+            task.cancel()  # so that the server does not go on to wait for runs
             left = asyncio.get_running_loop().create_task(self._give_back(command, task), context=contextvars.Context())
             self._left.add(left)
             left.add_done_callback(self._left.discard)
@@ -206,11 +208,16 @@ class RemoteWork(RemoteClaims):
         return replace(run, history=await self._history(claim, list(run.history)))
 
     async def _give_back(self, command: ClaimRuns, polling: asyncio.Task[list[ClaimedRun]]) -> None:
+        """Of a poll whose caller has gone: what it has claimed, also if the answer was on its way."""
+        await asyncio.wait([polling])
         try:
-            claimed = await polling
-        except (WindlassError, asyncio.CancelledError):
-            polling.cancel()
-            return
+            if polling.cancelled() or polling.exception() is not None:
+                # The same poll again hears what it has claimed; and who serves nothing claims nothing more.
+                claimed = await self._poll(replace(command, served=(), wait_for=Duration(0)))
+            else:
+                claimed = polling.result()
+        except WindlassError:
+            return  # it comes back by itself when the claim ends
         for run in claimed:
             try:
                 await self.release_run(Claim(namespace=command.namespace, run_id=run.run_id, token=run.token))

@@ -73,7 +73,9 @@ class Site:
                 id=KEY_ID, namespace=EVERY_NAMESPACE, roles=(Role.ADMIN,), secret_hash=hash_secret(SECRET), by="test"
             )
         )
-        self.remote._channel._current = 0
+        channel = self.remote._channel
+        channel._current = 0
+        await channel._channel(0).channel_ready()  # it was cut, and is back
 
     async def remove_run(self, id: str) -> None:
         """As retention does."""

@@ -29,10 +29,9 @@ from windlass.errors import Unavailable
 from windlass.model.access import EVERY_NAMESPACE, CreateKey, Role
 from windlass.model.time import SECOND, Duration
 from windlass.rules.access import hash_secret, make_token
-from windlass.runtime import Ids, SystemClock, system_rng
+from windlass.runtime import Clock, Ids, SystemClock, system_rng
 from windlass.server.gate import Gate
 from windlass.settings import Settings, parse_url
-from windlass.testing.clock import FakeClock
 from windlass.testing.proxy import Proxy
 
 SECRET = bytes(range(32))
@@ -60,6 +59,14 @@ class Site:
 
     def __init__(self, rows: Rows, engine: Embedded, remote: Remote, lossy: Lossy) -> None:
         self._rows, self.engine, self.remote, self.lossy = rows, engine, remote, lossy
+        self.url = "grpc://" + ",".join(target.address for target in remote._channel._targets)
+        self.token = make_token(KEY_ID, SECRET)
+
+    @property
+    def proxy(self) -> Proxy:
+        """In front of the first server."""
+        assert self.lossy.proxy is not None
+        return self.lossy.proxy
 
     def service(self, name: str) -> Asker:
         """For calls that only clients in other languages make."""
@@ -123,7 +130,7 @@ class Lossy:
 
 
 @asynccontextmanager
-async def wired(url: str, clock: FakeClock) -> AsyncIterator[Site]:
+async def wired(url: str, clock: Clock) -> AsyncIterator[Site]:
     lossy, location, settings = Lossy(), parse_url(url), Settings(coordinates=False)
     async with AsyncExitStack() as stack:
         engines, servers = [], []

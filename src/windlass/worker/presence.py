@@ -77,7 +77,7 @@ class Presence:
             try:
                 await self._beat()
             except NotFound:
-                await self._come_back()
+                await self.come_back()
             except WindlassError as error:
                 LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
             except Exception:  # a bug of ours must not end the duty
@@ -146,11 +146,11 @@ class Presence:
             ProbeWorkers(namespace=self.host.namespace, worker=self.id, served=self.served(), everyone=everyone)
         )
         if not probed.is_registered:
-            await self._come_back()
+            await self.come_back()
         elif probed.lock is not self.lock:  # it could not be had before
             await self.enter()
 
-    async def _come_back(self) -> None:
+    async def come_back(self) -> None:
         """Taken for dead, as after a lost session, or silent for too long: drop every run that somebody else has by
         now, and enter anew. One that drains goes on with that: its row remembers, and what is left is given back.
 

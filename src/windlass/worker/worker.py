@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, WindlassError
+from windlass.errors import InvalidInput, NotFound, WindlassError
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, HoldRun
 from windlass.model.duration import describe
 from windlass.model.failure import Failure, FailureKind
@@ -204,6 +204,8 @@ class Worker:
             except Exception as error:  # the store does not answer, or we have a bug: either way, go on
                 is_bug = not isinstance(error, WindlassError)
                 LOGGER.warning("Worker %s cannot claim: %s", self.id, error, exc_info=is_bug)
+                if isinstance(error, NotFound):  # a server does not know it any more: it was silent for too long
+                    await self._presence.come_back()
                 await self._host.clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue

@@ -60,7 +60,8 @@ class Channel:
             try:
                 return await self._once(service, method, message(tried > 1), wait_for)
             except Unavailable as error:
-                if tried == TRIES or self._clock.monotonic() >= deadline:
+                has_asked_all = tried >= len(self._targets)  # one that hangs may have taken all the time there is
+                if tried == TRIES or (has_asked_all and self._clock.monotonic() >= deadline):
                     raise
                 if tried == TOLD_AFTER:
                     LOGGER.warning("Asking again: %s", error)

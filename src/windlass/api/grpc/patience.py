@@ -18,7 +18,7 @@ from windlass.runtime import SystemClock, Timer
 
 RECHECK_FOR = Duration(2 * SECOND)
 LAST_CHANCE_FOR = Duration(SECOND // 2)  # to read what was sent, and why there is no more
-PACE = SystemClock()  # a matter of real time, also under a test's clock
+REAL_CLOCK = SystemClock()  # a matter of real time, also under a test's clock
 Cut = asyncio.Future[WindlassError]  # with why somebody is sent away
 
 
@@ -66,7 +66,7 @@ class Patience:
         def cut_off(_: Cut) -> None:
             nonlocal timer
             if not is_sent:
-                timer = PACE.call_later(LAST_CHANCE_FOR, task.cancel)
+                timer = REAL_CLOCK.call_later(LAST_CHANCE_FOR, task.cancel)
 
         with self.waiting(caller) as cut:
             cut.add_done_callback(cut_off)
@@ -79,7 +79,7 @@ class Patience:
 
     async def _keep_looking(self) -> None:
         while True:
-            await PACE.sleep(RECHECK_FOR)
+            await REAL_CLOCK.sleep(RECHECK_FOR)
             for group in tuple(self._waiting.values()):
                 caller = next(iter(group.values()), None)
                 if caller is not None and not await self._admission.still_admitted(caller):

@@ -64,7 +64,8 @@ def lint(directory: Path) -> subprocess.CompletedProcess[str]:
 
 def make_package(directory: Path, imports: list[tuple[str, str]]) -> None:
     package = directory / "windlass"
-    for name in ("", "settings", "settings_url", "settings_values", "testing", *(name for layer in LAYERS for name in layer)):
+    beside = ("", "settings", "settings_url", "settings_values", "testing")
+    for name in (*beside, *(name for layer in LAYERS for name in layer)):
         (package / name).mkdir(parents=True)
         (package / name / "__init__.py").touch()
     for number, (module, statement) in enumerate(imports):

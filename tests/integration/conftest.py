@@ -289,7 +289,7 @@ async def eventually(is_true: Callable[[], bool | Awaitable[bool]], *, what: str
 def waits_for_work(harness: Harness, queue: str = "default") -> bool:
     """Whether a worker has looked, found nothing, and waits to be told."""
     subscribers = harness.opened.engine.parts.hub._subscribers.get(queue_topic("default", queue), ())
-    return any(subscription._waiter is not None for subscription in subscribers)
+    return any(subscription.is_waiting for subscription in subscribers)
 
 
 async def until_path(harness: Harness, handle: Handle[Any], status: str, *, times: int = 1) -> None:

@@ -171,7 +171,9 @@ async def looking(clock: FakeClock, look: Callable[[], Awaitable[set[str]]], *, 
 
 
 @pytest.mark.spec("runs:P5.1")
-async def test_the_loop_ends_when_it_is_told_to_and_fires_nothing_behind_that(opened: Embedded, clock: FakeClock) -> None:
+async def test_the_loop_ends_when_it_is_told_to_and_fires_nothing_behind_that(
+    opened: Embedded, clock: FakeClock
+) -> None:
     engine = opened.engine
     await put(engine, every=HOUR)
     coordinator = Coordinator(engine.parts, CoordinatorSettings())

@@ -60,3 +60,18 @@ def test_a_hub_whose_hints_are_switched_off_wakes_nobody(hint: tuple[str, ...]) 
         hub.hear(hint)
 
         assert not billing._is_set
+
+
+async def test_two_who_wait_on_one_subscription_each_have_their_own_time(clock: FakeClock) -> None:
+    with Hub().subscribe(BILLING) as billing:
+        short, long = (asyncio.ensure_future(billing.wait(clock, delay)) for delay in (5, 9))
+        await asyncio.sleep(0)
+        clock.advance(5)
+        await short
+        assert not long.done()
+        clock.advance(4)
+        await long
+        both = [asyncio.ensure_future(billing.wait(clock, 9)) for _ in range(2)]
+        await asyncio.sleep(0)
+        billing.wake()
+        await asyncio.gather(*both)

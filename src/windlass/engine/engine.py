@@ -70,6 +70,7 @@ T = TypeVar("T")
 
 
 CLOSE_SECONDS = 10.0
+MOST_LISTENING = 10_000  # workers behind one server
 
 
 class Engine:
@@ -200,7 +201,7 @@ class EngineWorkers:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._listening: dict[WorkerId, Subscription] = {}
+        self._listening: dict[tuple[str, WorkerId], Subscription] = {}
 
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
         return await death.register_worker(self._parts, command)
@@ -213,7 +214,7 @@ class EngineWorkers:
         return beaten
 
     async def deregister_worker(self, namespace: str, id: WorkerId, ended: EndedRuns | None = None) -> None:
-        subscription = self._listening.pop(id, None)
+        subscription = self._listening.pop((namespace, id), None)
         if subscription is not None:
             subscription.close()
         await death.deregister_worker(self._parts, namespace, id, ended=ended)
@@ -223,10 +224,13 @@ class EngineWorkers:
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
         # Open from the first time on: what is told while the worker looks makes the next call return at once.
-        subscription = self._listening.get(worker)
+        subscription = self._listening.pop((namespace, worker), None)
         if subscription is None:
-            subscription = self._listening[worker] = self._parts.hub.subscribe(worker_topic(namespace, worker))
+            subscription = self._parts.hub.subscribe(worker_topic(namespace, worker))
             subscription.open()
+            if len(self._listening) >= MOST_LISTENING:  # one that died without a word listens no more
+                self._listening.pop(next(iter(self._listening))).close()
+        self._listening[namespace, worker] = subscription
         await subscription.wait(self._parts.clock, wait_for)
         subscription.clear()
         return await should_drain(self._parts, namespace, worker)

@@ -85,10 +85,8 @@ def _page(command: ReadFeed, found: Sequence[FoundEntry], *, horizon: Place, sin
 
     wanted = [item for item in found if item.is_own and command.subject_kind in (None, item.entry.subject_kind)]
     told = wanted[: command.limit]
-    if len(wanted) > len(told):
-        end = told[-1].place
-    else:
-        end = found[-1].place if len(found) == _scanned(command) else horizon
+    is_all = len(found) < _scanned(command)
+    end = told[-1].place if len(wanted) > len(told) else horizon if is_all else found[-1].place
     return FeedPage(
         entries=tuple(FeedEntry(cursor=written(item.place), entry=item.entry) for item in told),
         cursor=written(end),

@@ -91,7 +91,7 @@ class ClaimRuns(Struct, frozen=True, kw_only=True):
     visibilities: dict[str, Duration] = {}  # by workflow, where one has its own
     wait_for: Duration  # how long to wait for work before answering with none
     expects_more: bool = False  # the last poll came back with all it had asked for: claim, without a look before
-    is_remote: bool = False  # it may be asked again, of another server too: the row of the worker tells which poll counts
+    is_remote: bool = False  # may be asked again, of another server too: the row of the worker tells which poll counts
 
     def claim_for(self, name: str) -> Duration:
         """How long a claim on a run of this workflow lasts."""

@@ -72,7 +72,7 @@ class Subscription:
         self._hub, self._topics = hub, topics
         self._is_set = False
         self.is_named = False  # a topic of ours was published since: something is there, and not only something to see
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiters: set[asyncio.Future[None]] = set()
 
     def __enter__(self) -> Subscription:
         self.open()
@@ -92,18 +92,17 @@ class Subscription:
     def wake(self, *, by_name: bool = False) -> None:
         self._is_set = True
         self.is_named = self.is_named or by_name
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        for waiter in tuple(self._waiters):
+            _end(waiter)
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._waiters)
 
     @property
     def is_set(self) -> bool:
         """Whether somebody said something since it was last cleared."""
         return self._is_set
-
-    def _give_up(self) -> None:
-        """The time is over, and nobody said anything."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
     def clear(self) -> None:
         self._is_set = self.is_named = False
@@ -112,13 +111,19 @@ class Subscription:
         """Return when woken, or after `delay` microseconds."""
         if self._is_set:
             return
-        self._waiter = asyncio.get_running_loop().create_future()
-        timer = clock.call_later(delay, self._give_up)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)  # a worker from afar may ask again while its first call still waits
+        timer = clock.call_later(delay, lambda: _end(waiter))
         try:
-            await self._waiter
+            await waiter
         finally:
             timer.cancel()
-            self._waiter = None
+            self._waiters.discard(waiter)
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Hub:

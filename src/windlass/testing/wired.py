@@ -69,7 +69,7 @@ class Wired(Embedded):
     def _waiting(self) -> int:
         subscribers = self.engine.parts.hub._subscribers
         queues = {item for topic, found in subscribers.items() if topic[0] == "queue" for item in found}
-        return sum(item._waiter is not None for item in queues)
+        return sum(item.is_waiting for item in queues)
 
     def _count_calls(self, channel: Channel) -> None:
         ask = channel._once

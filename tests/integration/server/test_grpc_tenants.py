@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, NamedTuple
 
 import pytest
@@ -259,3 +260,24 @@ async def test_a_worker_s_key_serves_its_own_queues_only(wire: Wire) -> None:
     refused = await refusal_of(worker.poll(served=SERVED))
     assert refused is not None
     assert refused.status is Code.PERMISSION_DENIED
+
+
+@pytest.mark.spec("invariants:I-58")
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_whoever_knows_the_id_of_a_worker_elsewhere_does_not_listen_in_its_place(
+    live_wire: Wire, leaves: bool
+) -> None:
+    await live_wire.opened.namespaces.create_namespace(CreateNamespace(name="other"))
+    stranger = await live_wire.caller(*Role, namespace="other")
+    worker = WireWorker(await live_wire.caller(*Role), live_wire.opened.ids.worker())
+    await worker.register()
+    request = worker_pb2.ListenRequest(worker=worker.id, wait_for=15 * SECOND)
+
+    await stranger.ask(WORK + "Listen", worker_pb2.ListenRequest(worker=worker.id))
+    listening = asyncio.ensure_future(worker.caller.ask(WORK + "Listen", request))
+    await live_wire.clock.sleep(SECOND // 5)  # until it waits
+    if leaves:
+        await stranger.ask(WORK + "Deregister", worker_pb2.DeregisterRequest(id=worker.id))
+    await worker.caller.ask(ADMIN + "DrainWorker", admin_pb2.DrainWorkerRequest(id=worker.id))
+
+    assert (await asyncio.wait_for(listening, 5)).should_drain

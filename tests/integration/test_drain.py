@@ -150,7 +150,7 @@ async def test_in_a_program_the_worker_is_quiet_until_its_block_ends(
     order = declare(harness, "first")
     async with harness.app.worker():
         id = worker_of(harness).id
-        await eventually(lambda: id in listening(harness), what="the worker listens")
+        await eventually(lambda: ("default", id) in listening(harness), what="the worker listens")
         await harness.opened.control.drain_worker("default", id)
         await has_gone(harness)
         handle = await harness.start(order)

@@ -207,7 +207,7 @@ def fail_one(item: Run) -> of.FailOne:
 
 def sleep_one(item: Run) -> of.SleepOne:
     return of.SleepOne(
-        namespace=NAMESPACE, run_id=item.id, token=item.token, key="sleep", input_hash=HASH, sleep_for=HOUR, order=1
+        namespace=NAMESPACE, run_id=item.id, token=item.token, key="sleep", input_hash=HASH, sleep_for=HOUR
     )
 
 

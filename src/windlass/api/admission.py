@@ -46,5 +46,8 @@ class Admission(Protocol):
         ...
 
     async def still_admitted(self, caller: Caller) -> bool:
-        """Whether a caller would be let in again: to be asked every 2 s while a stream or a long poll is open."""
+        """Whether a caller would be let in again: to be asked every 2 s while a stream or a long poll is open.
+
+        Raises Unavailable if the store cannot say: then the caller is sent away, and not told that the key is bad.
+        """
         ...

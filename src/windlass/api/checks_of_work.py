@@ -33,6 +33,7 @@ from windlass.model.commands import (
 )
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
+from windlass.model.step import StepKind
 from windlass.model.worker import Served
 from windlass.rules.limits import (
     MAX_ATTEMPTS,
@@ -144,6 +145,8 @@ def _fail(command: FailStep) -> None:
 
 def _wait(command: WaitStep) -> None:
     _of_step(command)
+    if not (command.kind.is_wait or command.kind is StepKind.SLEEP):
+        raise refused(command.kind.value, "kind", "a wait is a sleep, an event, an approval, a child or a start")
     check_duration(command.due_for, what="due")
     check_instant(command.due_at, what="due_at")
     check_note(command.awaits, what="awaits", longest=LONGEST_AWAITED)

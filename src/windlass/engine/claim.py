@@ -19,6 +19,7 @@ from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
+from windlass.model.worker import Served
 from windlass.notify.local import Subscription, gates_topic, queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
@@ -182,7 +183,8 @@ async def _read_histories(parts: Parts, namespace: str, ids: Sequence[RunId]) ->
 
 async def _claimed_before(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
     """What this very poll has claimed, should its answer have been lost; renewed, because time has passed since."""
-    ours = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+    found = await tx.runs.claimed_by_poll(namespace=command.namespace, worker=command.worker, poll=command.poll)
+    ours = [row for row in found if Served(row.run.queue, row.name, row.run.version) in command.served]
     return [row for row in ours if await _renew(tx, row, command)]
 
 

@@ -36,7 +36,9 @@ PROOF = {LockKind.FILE: (DEATH, "is dead"), LockKind.SESSION: (SESSION_LOST, "ha
 async def register_worker(parts: Parts, command: RegisterWorker) -> LockKind | None:
     """Enter a worker. Its lock comes first: a row that names a lock says that the lock is held."""
     check_worker_id(command.id)
-    lock = await until_answered(parts.clock, lambda: parts.store.locks.take(command.id))
+    lock = None
+    if not command.is_remote:
+        lock = await until_answered(parts.clock, lambda: parts.store.locks.take(command.id))
     gates = [NewGate(command.namespace, *gate) for gate in gates_of(command.namespace, command.served)]
 
     async def register(tx: Tx) -> None:

@@ -49,6 +49,7 @@ class RegisterWorker(Struct, frozen=True, kw_only=True):
     slots: int
     lock: LockKind | None = None  # set by the engine, which takes it
     is_return: bool = False  # not a new start: what it was asked for before, such as to drain, stays asked for
+    is_remote: bool = False  # in another process than the engine, whose locks tell nothing about its death
 
 
 class ProbeWorkers(Struct, frozen=True, kw_only=True):

@@ -93,9 +93,9 @@ class Gate:
             if key is None or not is_live(key, now=Instant(self._clock.now())):
                 return False
             await self._allow(caller, key)
-        except WindlassError as refused:
-            if isinstance(refused, Unavailable):
-                log.warning("A caller that was let in is sent away: %s", refused)
+        except Unavailable:
+            raise
+        except WindlassError:
             return False
         return True
 

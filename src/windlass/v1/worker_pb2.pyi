@@ -482,14 +482,13 @@ class FailStepRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., step: _Optional[_Union[FailStep, _Mapping]] = ..., is_again: bool = ...) -> None: ...
 
 class SleepRequest(_message.Message):
-    __slots__ = ("namespace", "run_id", "token", "key", "input_hash", "sleep_for", "order", "is_again")
+    __slots__ = ("namespace", "run_id", "token", "key", "input_hash", "sleep_for", "is_again")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     INPUT_HASH_FIELD_NUMBER: _ClassVar[int]
     SLEEP_FOR_FIELD_NUMBER: _ClassVar[int]
-    ORDER_FIELD_NUMBER: _ClassVar[int]
     IS_AGAIN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     run_id: str
@@ -497,9 +496,8 @@ class SleepRequest(_message.Message):
     key: str
     input_hash: bytes
     sleep_for: int
-    order: int
     is_again: bool
-    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., input_hash: _Optional[bytes] = ..., sleep_for: _Optional[int] = ..., order: _Optional[int] = ..., is_again: bool = ...) -> None: ...
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., input_hash: _Optional[bytes] = ..., sleep_for: _Optional[int] = ..., is_again: bool = ...) -> None: ...
 
 class WaitRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "token", "step", "order", "is_again")

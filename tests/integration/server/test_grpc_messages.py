@@ -237,7 +237,7 @@ async def test_bytes_that_are_no_message_are_the_caller_s_mistake(memory_wire: W
 @pytest.mark.spec("security:S-14")
 @pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
 async def test_what_is_compressed_is_not_unpacked(memory_wire: Wire, compression: grpc.Compression) -> None:
-    """200 kB on the wire that would be 200 MB: refused for being compressed, before anybody looks how large it is."""
+    """2 MiB that are small on the wire: refused for being compressed, before anybody looks how large it is."""
     caller = await memory_wire.caller(Role.CLIENT)
     run = workflow_pb2.StartRun(name="order", queue="default", input=b"0" * (2 * MEBIBYTE), input_hash=HASH)
     request = workflow_pb2.StartRunRequest(run=run, allow_unknown=True)

@@ -8,7 +8,21 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.integration.server.test_grpc_walk import OF_ALL, ROLES
-from tests.integration.server.wire import HASH, METHODS, SECOND, Caller, Code, Wire, WireWorker, begin, refusal_of
+from tests.integration.server.wire import (
+    HASH,
+    METHODS,
+    SECOND,
+    Caller,
+    Code,
+    Wire,
+    WireWorker,
+    begin,
+    complete,
+    finish,
+    outcome,
+    refusal_of,
+)
+from windlass.api.grpc.patience import MOST_STREAMS
 from windlass.model.access import Role
 from windlass.model.namespace import CreateNamespace
 from windlass.model.run import RunId
@@ -281,3 +295,56 @@ async def test_whoever_knows_the_id_of_a_worker_elsewhere_does_not_listen_in_its
     await worker.caller.ask(ADMIN + "DrainWorker", admin_pb2.DrainWorkerRequest(id=worker.id))
 
     assert (await asyncio.wait_for(listening, 5)).should_drain
+
+
+@pytest.mark.spec("security:S-08", "security:83")
+async def test_a_key_of_one_queue_reaches_no_run_of_another_even_with_its_id_and_token(wire: Wire) -> None:
+    caller = await wire.caller(Role.CLIENT)
+    run_id = await caller.begin_run()
+    honest = WireWorker(await wire.caller(Role.WORKER), wire.opened.ids.worker())
+    await honest.register()
+    run = await honest.claim()
+    thief = await wire.caller(Role.WORKER, queues=("mail",))
+    mail = [model_pb2.Served(queue="mail", name="order")]
+
+    repeated = await thief.work("Poll", honest.poll_request(poll_id=1, served=mail))
+    assert not repeated.runs, "the poll of another worker, said again, tells nothing of lanes that were not asked for"
+    for method, request in (
+        ("ReadHistory", worker_pb2.ReadHistoryRequest(run_id=run_id, token=run.token)),
+        ("LookAtClaims", worker_pb2.LookAtClaimsRequest(claims=[worker_pb2.HeldClaim(run_id=run_id, token=1)])),
+        ("CompleteSteps", complete(run)),
+        ("FinishRuns", finish(run)),
+        ("CompleteRun", worker_pb2.CompleteRunRequest(run_id=run_id, token=run.token, output=b'"forged"')),
+        ("ReleaseRun", worker_pb2.ClaimRequest(run_id=run_id, token=run.token)),
+    ):
+        refused = await refusal_of(thief.work(method, request))
+        assert refused is not None and refused.code == "claim_lost", method
+    assert outcome(await honest.caller.work("FinishRuns", finish(run))) == "written"
+
+
+async def test_a_worker_from_afar_holds_no_lock_of_the_server(wire: Wire) -> None:
+    """Else the end of a server would look like the death of every worker that has registered there."""
+    worker = WireWorker(await wire.caller(Role.WORKER), wire.opened.ids.worker())
+    await worker.register()
+
+    (found,) = await wire.opened.runs.list_workers("default")
+
+    assert (found.id, found.lock) == (worker.id, None)
+
+
+@pytest.mark.spec("security:S-15")
+async def test_a_key_has_so_many_streams_and_no_more(wire: Wire) -> None:
+    viewer = await wire.caller(Role.VIEWER)
+    streams = [viewer.start(ADMIN + "FollowFeed", admin_pb2.ReadFeedRequest()) for _ in range(MOST_STREAMS)]
+    for stream in streams:
+        await stream.read()
+
+    one_more = viewer.start(ADMIN + "FollowFeed", admin_pb2.ReadFeedRequest())
+    refused = await refusal_of(one_more.read())
+
+    assert refused is not None and (refused.status, refused.code) == (Code.RESOURCE_EXHAUSTED, "busy")
+    streams.pop().cancel()
+    other = await wire.caller(Role.VIEWER)
+    assert await other.start(ADMIN + "FollowFeed", admin_pb2.ReadFeedRequest()).read()
+    for stream in streams:
+        stream.cancel()

@@ -39,7 +39,7 @@ UNSAID = {
     "FinishRun": {"namespace", "parent", "schedule", "knows_family"},  # the server looks them up itself
     "FailStep": {"namespace", "run_id", "token"},  # of the request, which is about one run
     "WaitStep": {"namespace", "run_id", "token"},
-    "RegisterRequest": {"lock"},  # there is no lock that a server could probe
+    "RegisterRequest": {"lock", "is_remote"},  # there is no lock that a server could probe
     "PollRequest": {"is_remote"},  # every poll of the wire is
     "ClaimedRun": {"asked_at"},  # by the clock of the worker
     "Key": {"secret_hash"},  # never leaves the server

@@ -265,7 +265,6 @@ class SleepOne(Struct, frozen=True, kw_only=True):
     key: str
     input_hash: bytes
     sleep_for: Duration
-    order: int
     is_again: bool = False
 
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from windlass.api.admission import Admission, Caller
 from windlass.api.grpc.errors import LEAVING
-from windlass.errors import NotAuthenticated, Unavailable, WindlassError
+from windlass.errors import Busy, NotAuthenticated, Unavailable, WindlassError
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock, Timer
 
+MOST_STREAMS = 100  # of one key at one server
 RECHECK_FOR = Duration(2 * SECOND)
 LAST_CHANCE_FOR = Duration(SECOND // 2)  # to read what was sent, and why there is no more
 REAL_CLOCK = SystemClock()  # a matter of real time, also under a test's clock
@@ -82,8 +84,34 @@ class Patience:
             await REAL_CLOCK.sleep(RECHECK_FOR)
             for group in tuple(self._waiting.values()):
                 caller = next(iter(group.values()), None)
-                if caller is not None and not await self._admission.still_admitted(caller):
-                    _send_away(group, NotAuthenticated("The key of this call is not accepted any more."))
+                if caller is not None and (why := await self._why_not(caller)) is not None:
+                    _send_away(group, why)
+
+    async def _why_not(self, caller: Caller) -> WindlassError | None:
+        try:
+            is_welcome = await self._admission.still_admitted(caller)
+        except Unavailable as error:
+            return error
+        return None if is_welcome else NotAuthenticated("The key of this call is not accepted any more.")
+
+
+class Followers:
+    """How many streams are open with each key: one that takes them all would slow down everybody else."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def one_more(self, key: str) -> Iterator[None]:
+        if self._open[key] >= MOST_STREAMS:
+            raise Busy(f"This key has {MOST_STREAMS} streams open at this server already: close one first.")
+        self._open[key] += 1
+        try:
+            yield
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
 
 
 def _leaving() -> Unavailable:

@@ -23,7 +23,8 @@ from windlass.api.admission import Admission, Caller
 from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
 from windlass.api.grpc.errors import TRAILER, status_of, to_detail
 from windlass.api.grpc.health import HealthService, Ready
-from windlass.api.grpc.patience import Patience
+from windlass.api.grpc.patience import Followers, Patience
+from windlass.api.grpc.queues import QueuesOfRuns
 from windlass.api.grpc.table import SERVICES, Call, Row
 from windlass.api.lanes import KnownLanes
 from windlass.api.operations import OPERATIONS
@@ -91,6 +92,8 @@ class GrpcServer:
         self.rows = [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
         self._port = 0
         self._patience = Patience(admission)
+        self._followers = Followers()
+        self._queues = QueuesOfRuns(service.runs)
         self._health = HealthService(["", *NAMES], ready)
         self._server: grpc.aio.Server | None = None
 
@@ -147,6 +150,8 @@ class GrpcServer:
                 request = _parsed(mirror.message, data)
                 caller = await self._admit(row.operation, request, context, request_id)
                 asked = mirror.to_struct(request, AROUND)
+                if row.service == methods_of_work.SERVICE:
+                    await self._queues.check(caller, asked)
                 work = row.handle(Call(self._service, caller, self._clock, self.ids), asked)
                 found = await (self._patiently(work, caller) if row.is_long else work)
                 return found if answer is None else answer.to_message(found)
@@ -169,16 +174,10 @@ class GrpcServer:
                 request = _parsed(mirror.message, data)
                 caller = await self._admit(row.operation, request, context, request_id)
                 asked: ReadFeed = mirror.to_struct(request, AROUND)
-                call = Call(self._service, caller, self._clock, self.ids)
-                while True:
-                    found: FeedPage = await row.handle(call, asked)
-                    await self._check_again(caller)  # who is never kept waiting is never looked at there
-                    with self._patience.sending(caller):
-                        yield answer.to_message(found)
-                    asked = replace(asked, cursor=found.cursor)
-                    if not found.has_more:
-                        news = self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR, found.cursor)
-                        await self._patiently(news, caller)
+                with self._followers.one_more(caller.key):
+                    async for found in self._pages(row, caller, asked):
+                        with self._patience.sending(caller):
+                            yield answer.to_message(found)
             except WindlassError as error:
                 await _refuse(context, error, request_id)
             except Exception as error:
@@ -186,6 +185,17 @@ class GrpcServer:
                 await _refuse(context, error, request_id)
 
         return follow
+
+    async def _pages(self, row: Row, caller: Caller, asked: ReadFeed) -> AsyncIterator[FeedPage]:
+        call = Call(self._service, caller, self._clock, self.ids)
+        while True:
+            found: FeedPage = await row.handle(call, asked)
+            await self.check_again(caller)  # who is never kept waiting is never looked at there
+            yield found
+            asked = replace(asked, cursor=found.cursor)
+            if not found.has_more:
+                news = self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR, found.cursor)
+                await self._patiently(news, caller)
 
     async def _admit(self, operation: str, request: Any, context: Context, request_id: str) -> Caller:
         """Who asks. From here on the request speaks of the namespace in which the caller may act."""
@@ -204,7 +214,7 @@ class GrpcServer:
         ACTING.set(caller.actor)
         return caller
 
-    async def _check_again(self, caller: Caller) -> None:
+    async def check_again(self, caller: Caller) -> None:
         if not await self.admission.still_admitted(caller):
             raise NotAuthenticated(NO_MORE)
 
@@ -258,8 +268,10 @@ class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it t
 
         async def admitted(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             async for request in requests:
-                if not await self._server.admission.still_admitted(caller):
-                    await _refuse(context, NotAuthenticated(NO_MORE), caller.request_id)
+                try:
+                    await self._server.check_again(caller)
+                except WindlassError as error:
+                    await _refuse(context, error, caller.request_id)
                 yield request
 
         return grpc.stream_stream_rpc_method_handler(

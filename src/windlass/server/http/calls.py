@@ -79,6 +79,7 @@ class Site:
             if wanted.done():
                 return wanted.result()
             if not others[0].done():
+                others[-1].result()  # raises Unavailable if nobody can say
                 raise NotAuthenticated(NO_LONGER)
             return None
         finally:

@@ -15,7 +15,7 @@ import msgspec
 from starlette.types import Receive, Send
 
 from windlass.api.admission import Caller
-from windlass.errors import AlreadyExists, Busy, InvalidInput, NotFound, WindlassError
+from windlass.errors import AlreadyExists, Busy, InvalidInput, NotFound, Unavailable, WindlassError
 from windlass.model.feed import FeedPage, ReadFeed
 from windlass.server.http import frames, telling
 from windlass.server.http.calls import LOOK_AGAIN_EVERY, Site, ended
@@ -207,7 +207,12 @@ class Conversation:
         """A key that was revoked ends what was begun with it."""
         while True:
             await self.site.clock.sleep(LOOK_AGAIN_EVERY)
-            if not await self.site.gate.still_admitted(self._caller):
+            try:
+                is_welcome = await self.site.gate.still_admitted(self._caller)
+            except Unavailable:
+                self._end(1013, "the server cannot tell now who asks: come again with the last cursor")
+                return
+            if not is_welcome:
                 self._end(1008, "this key is no longer accepted")
                 return
 

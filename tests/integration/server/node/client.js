@@ -90,7 +90,7 @@ async function execute(run) {
 
   const slept = latest(run, 'nap');
   if (slept === undefined) {
-    const nap = { key: 'nap', input_hash: hashOf('nap'), sleep_for: 20 * MILLISECOND, order: 2 };
+    const nap = { key: 'nap', input_hash: hashOf('nap'), sleep_for: 20 * MILLISECOND };
     seen.parked_to_sleep = (await work.call('Sleep', { ...claim, ...nap })).is_parked;
     return false;
   }

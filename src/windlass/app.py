@@ -262,7 +262,7 @@ class App(Declarations, Asks):
                 Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept=kept)
             )
         except Forbidden:  # what a key of a worker may not do need not keep it from working
-            if schedules or kept:
+            if schedules or any(kept.values()):
                 log.warning("This key may not declare schedules: those of this program stay as they are. %s", HINT)
 
     async def _open_engine(self) -> Opened:

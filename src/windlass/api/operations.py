@@ -76,8 +76,8 @@ _ROWS = (
     Operation("release_run", WORKERS),
     Operation("renew_claim", WORKERS),
     Operation("look_at_claims", WORKERS),
-    Operation("send_to_child", WORKERS, changes=True),
-    Operation("cancel_child", WORKERS, changes=True),
+    Operation("send_to_child", WORKERS),
+    Operation("cancel_child", WORKERS),
     # what happens
     Operation("read_feed", READERS),
     # tenants and keys

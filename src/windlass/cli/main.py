@@ -27,6 +27,7 @@ from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import escape
 from windlass.errors import WindlassError
 
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what gRPC writes about connections would bypass our log
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Where each command is: in that module, under its own name.
 PLACES = {

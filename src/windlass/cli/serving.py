@@ -158,13 +158,15 @@ def _lines(session: Session, server: Server, *, token: str | None, about: dict[s
     if "app" in about:
         lines.append(Line(f"  works on {about['app']}: queues {', '.join(about['queues'])}, {about['slots']} slots"))
     if token is not None:
+        command = f"windlass --url {_reachable(server)} keys create --role worker"
         lines += [
             Line("This database had no key for everything yet. Here is one; it is shown this once:"),
             Line(f"  export WINDLASS_TOKEN={token}", style="bold"),
-            Line("Make narrower ones with it, such as: windlass keys create --role worker", style=DIM),
+            Line(f"Make narrower ones with it: {command}", style=DIM),
         ]
     else:
-        lines.append(Line("Every call needs a token. To make one: windlass keys create --role worker", style=DIM))
+        advice = session.advise("Every call needs a token. To make one: windlass keys create --role worker")
+        lines.append(Line(escape(advice), style=DIM))
     lines += [
         Line("A worker anywhere needs this URL and a token (WINDLASS_TOKEN), and no database:"),
         Line(f"  windlass --url {_reachable(server)} worker MODULE:APP"),

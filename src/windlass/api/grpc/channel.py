@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from windlass.api.grpc.errors import from_rpc_error
 from windlass.api.grpc.table import SERVICES
-from windlass.errors import Unavailable
+from windlass.errors import NotAuthenticated, Unavailable
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.runtime import Clock
 
@@ -31,6 +31,8 @@ GIVE_UP_AFTER = Duration(15 * SECOND)
 TOLD_AFTER = 3
 FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
 LARGEST_ANSWER = 16 * 1024 * 1024
+
+WANTED = "The server wants a token, and none is set: set WINDLASS_TOKEN, or token in windlass.toml."
 
 Ask = Callable[[bool], Any]  # makes the message, told whether the call was made before
 
@@ -55,7 +57,7 @@ class Channel:
     async def ask(self, service: str, method: str, message: Ask, *, wait_for: Duration = NO_WAIT) -> Any:
         """The answer; asked again with growing pauses while there is none. Raises what the server raised."""
         pause: int = FIRST_PAUSE
-        deadline = self._clock.monotonic() + GIVE_UP_AFTER
+        deadline = self._clock.monotonic() + GIVE_UP_AFTER + wait_for  # what it waits by itself is no failure
         for tried in range(1, TRIES + 1):
             try:
                 return await self._once(service, method, message(tried > 1), wait_for)
@@ -82,6 +84,8 @@ class Channel:
             return await contextvars.Context().run(call, message, timeout=seconds, metadata=self._metadata)
         except grpc.aio.AioRpcError as failed:
             error = from_rpc_error(failed)
+            if isinstance(error, NotAuthenticated) and not self._metadata:
+                error = NotAuthenticated(WANTED)
             if isinstance(error, Unavailable) and used == self._current:
                 self._current = (used + 1) % len(self._targets)
             raise error from None

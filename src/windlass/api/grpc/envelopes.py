@@ -7,7 +7,6 @@ from msgspec import Struct
 from windlass.model.access import Key
 from windlass.model.commands import (
     BeginStep,
-    ClaimedRun,
     ClaimState,
     CompleteStep,
     FailStep,
@@ -198,11 +197,6 @@ class Deregister(Struct, frozen=True, kw_only=True):
     namespace: str
     id: WorkerId
     ended: EndedRuns | None = None
-
-
-class Polled(Struct, frozen=True, kw_only=True):
-    runs: tuple[ClaimedRun, ...]
-    claimed_after: Duration = Duration(0)
 
 
 class ReadHistory(Struct, frozen=True, kw_only=True):

@@ -108,4 +108,7 @@ def _of_transport(code: grpc.StatusCode, text: str) -> WindlassError:
         return errors.NotAuthenticated(text or "The server wants a token: set WINDLASS_TOKEN.")
     if code is Code.INVALID_ARGUMENT:
         return InvalidInput(text or "The server could not read the request.", path="request")
-    return Unavailable(f"The server does not answer ({code.name.lower()}): {text or 'no reason given'}")
+    return Unavailable(
+        f"The server does not answer ({code.name.lower()}: {text or 'no reason given'}). "
+        "See that it runs, that the URL names its gRPC port, and where it uses TLS that tls_ca is its authority."
+    )

@@ -17,6 +17,7 @@ from windlass.errors import Busy, NotAuthenticated, Unavailable, WindlassError
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock, Timer
 
+NO_MORE = "The key of this call is not accepted any more, or not in this namespace."
 MOST_STREAMS = 100  # of one key at one server
 RECHECK_FOR = Duration(2 * SECOND)
 LAST_CHANCE_FOR = Duration(SECOND // 2)  # to read what was sent, and why there is no more
@@ -92,7 +93,7 @@ class Patience:
             is_welcome = await self._admission.still_admitted(caller)
         except Unavailable as error:
             return error
-        return None if is_welcome else NotAuthenticated("The key of this call is not accepted any more.")
+        return None if is_welcome else NotAuthenticated(NO_MORE)
 
 
 class Followers:

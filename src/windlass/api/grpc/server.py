@@ -23,7 +23,7 @@ from windlass.api.admission import Admission, Caller
 from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
 from windlass.api.grpc.errors import TRAILER, status_of, to_detail
 from windlass.api.grpc.health import HealthService, Ready
-from windlass.api.grpc.patience import Followers, Patience
+from windlass.api.grpc.patience import NO_MORE, Followers, Patience
 from windlass.api.grpc.queues import QueuesOfRuns
 from windlass.api.grpc.table import SERVICES, Call, Row
 from windlass.api.lanes import KnownLanes
@@ -45,7 +45,6 @@ ONLY_IDENTITY = 1  # of the compressions: a small request must not become a larg
 FEED_WAIT_FOR = Duration(15 * SECOND)
 NAMES = tuple(f"windlass.v1.{name}" for name in SERVICES)
 HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
-NO_MORE = "The key of this call is not accepted any more."
 # What no message says and every call from afar means.
 AROUND: Mapping[str, Any] = {"is_remote": True, "knows_family": False}
 

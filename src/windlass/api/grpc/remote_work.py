@@ -212,8 +212,8 @@ class RemoteWork(RemoteClaims):
         await asyncio.wait([polling])
         try:
             if polling.cancelled() or polling.exception() is not None:
-                # The same poll again hears what it has claimed; and who serves nothing claims nothing more.
-                claimed = await self._poll(replace(command, served=(), wait_for=Duration(0)))
+                # The same poll again hears what it has claimed; if it never arrived, it may claim one now.
+                claimed = await self._poll(replace(command, limit=1, wait_for=Duration(0)))
             else:
                 claimed = polling.result()
         except WindlassError:

@@ -46,7 +46,7 @@ class SharedClock:
 
     def move(self, now: int) -> None:
         assert now >= self.now()
-        MICROSECONDS.pack_into(self._memory, 0, now)
+        self._memory[:] = MICROSECONDS.pack(now)  # at once: `pack_into` writes zeros first, and others read meanwhile
 
 
 def coordinate(*, url: str, clock: str, number: int) -> None:

@@ -27,8 +27,8 @@ with gone as (
             or seq < (select max(n.seq) from log n
                        where n.namespace = :namespace and n.subject_kind = :subject_kind
                          and n.subject_id = :subject_id))
-    returning namespace, xid, seq
+    returning xid, seq
 )
 update removed_log r set xid = g.xid, seq = g.seq
   from gone g
- where r.namespace = g.namespace and (r.xid, r.seq) < (g.xid, g.seq);
+ where r.namespace = :namespace and (r.xid, r.seq) < (g.xid, g.seq);

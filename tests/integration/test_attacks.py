@@ -162,6 +162,7 @@ async def test_a_run_that_is_dropped_while_the_store_is_away_is_given_back_when_
     assert "release" in [entry.cause for entry in await log_of(harness, handle.id)]
 
 
+@pytest.mark.in_process("its clock runs 250 times faster than time, so that claims end within a few calls of the wire")
 @pytest.mark.spec("invariants:I-03", "invariants:I-61")
 async def test_a_result_that_waits_to_be_written_is_not_lost_with_the_branch_beside_it(
     open_harness: OpenHarness,

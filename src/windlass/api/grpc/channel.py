@@ -122,7 +122,7 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.max_receive_message_length", LARGEST_ANSWER),
     ("grpc.max_send_message_length", LARGEST_ANSWER),  # the server says what it takes
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 5_000),  # how long one attempt to connect may take; refused, it is made again soon
+    ("grpc.min_reconnect_backoff_ms", 5_000),  # for one attempt; after a refusal the next comes soon
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.keepalive_time_ms", 20_000),  # a server that is gone without a word is noticed
     ("grpc.keepalive_timeout_ms", 10_000),

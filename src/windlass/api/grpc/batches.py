@@ -16,13 +16,13 @@ from windlass.answers import Answer
 from windlass.api.grpc.channel import Channel
 from windlass.api.grpc.errors import from_detail
 from windlass.api.grpc.mirror import Mirror
+from windlass.api.grpc.table import FILLED_REQUEST
 from windlass.errors import Unavailable
 from windlass.model.time import Instant
 
 LOGGER = logging.getLogger("windlass.client")
 
 MOST_ITEMS = 500
-MOST_BYTES = 3 * 1024 * 1024  # of one call; a server takes 4 MiB
 
 
 class Kind(NamedTuple):
@@ -87,7 +87,7 @@ class Batches:
         batch, size = [first], first.size
         while self._queue and len(batch) < MOST_ITEMS:
             item = self._queue[0]
-            if item.namespace != first.namespace or size + item.size > MOST_BYTES:
+            if item.namespace != first.namespace or size + item.size > FILLED_REQUEST:
                 break
             size += item.size
             batch.append(self._queue.popleft())

@@ -16,7 +16,7 @@ import grpc
 from google.protobuf.message_factory import GetMessageClass
 
 from windlass.api.grpc.errors import from_rpc_error
-from windlass.api.grpc.table import SERVICES
+from windlass.api.grpc.table import LARGEST_ANSWER, SERVICES, to_bytes
 from windlass.errors import NotAuthenticated, Unavailable
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.runtime import Clock
@@ -30,7 +30,6 @@ TRIES = 12
 GIVE_UP_AFTER = Duration(15 * SECOND)
 TOLD_AFTER = 3
 FIRST_PAUSE, LONGEST_PAUSE = 50 * MILLISECOND, 2 * SECOND
-LARGEST_ANSWER = 16 * 1024 * 1024
 
 WANTED = "The server wants a token, and none is set: set WINDLASS_TOKEN, or token in windlass.toml."
 
@@ -96,7 +95,7 @@ class Channel:
             descriptor = SERVICES[service].methods_by_name[method]
             found = self._calls[number, service, method] = self._channel(number).unary_unary(
                 f"/windlass.v1.{service}/{method}",
-                request_serializer=_to_bytes,
+                request_serializer=to_bytes,
                 response_deserializer=GetMessageClass(descriptor.output_type).FromString,
             )
         return found
@@ -111,11 +110,6 @@ class Channel:
                 channel = grpc.aio.secure_channel(target.address, target.credentials, options=_OPTIONS)
             self._channels[number] = channel
         return channel
-
-
-def _to_bytes(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data
 
 
 _OPTIONS: list[tuple[str, Any]] = [

@@ -16,6 +16,7 @@ from windlass.api.grpc.asking import Asker, not_repeated
 from windlass.api.grpc.batches import Batches, Kind, written
 from windlass.api.grpc.channel import Channel
 from windlass.api.grpc.mirror import Mirror, mirror
+from windlass.api.grpc.table import FILLED_REQUEST
 from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
 from windlass.model.commands import (
     BeginStep,
@@ -50,7 +51,6 @@ from windlass.v1 import worker_pb2
 LOGGER = logging.getLogger("windlass.worker")
 
 LONG_FOR = Duration(25 * SECOND)
-MOST_BYTES = 3 * 1024 * 1024  # of one call; a server takes 4 MiB
 SERVICE = "WorkerService"
 _POLL = Mirror(ClaimRuns, worker_pb2.PollRequest.DESCRIPTOR, renamed={"poll": "poll_id"})
 _CLAIMED = mirror(ClaimedRun, worker_pb2.ClaimedRun.DESCRIPTOR)
@@ -245,7 +245,7 @@ def _parts(command: Suspend) -> Iterator[Suspend]:
     waits, size = list[Any](), 0
     for wait in command.waits:
         own = 500 + len(wait.detail or b"") + (0 if wait.child is None else len(wait.child.command.input))
-        if waits and size + own > MOST_BYTES:
+        if waits and size + own > FILLED_REQUEST:
             yield replace(command, failures=(), waits=tuple(waits), open=(), dropped=(), park=False, together=False)
             waits, size = [], 0
         waits.append(wait)

@@ -25,7 +25,7 @@ from windlass.api.grpc.errors import TRAILER, status_of, to_detail
 from windlass.api.grpc.health import HealthService, Ready
 from windlass.api.grpc.patience import NO_MORE, Followers, Patience
 from windlass.api.grpc.queues import QueuesOfRuns
-from windlass.api.grpc.table import SERVICES, Call, Row
+from windlass.api.grpc.table import LARGEST_ANSWER, LARGEST_REQUEST, SERVICES, Call, Row, to_bytes
 from windlass.api.lanes import KnownLanes
 from windlass.api.operations import OPERATIONS
 from windlass.api.service import Service
@@ -38,7 +38,6 @@ from windlass.runtime import Clock, Ids
 
 LOGGER = logging.getLogger("windlass.server.grpc")
 
-LARGEST_REQUEST, LARGEST_ANSWER = 4 * 1024 * 1024, 16 * 1024 * 1024
 LARGEST_METADATA = 8 * 1024
 MOST_STREAMS = 1_000  # of one connection
 ONLY_IDENTITY = 1  # of the compressions: a small request must not become a large one
@@ -140,7 +139,7 @@ class GrpcServer:
         # Read by hand: what cannot be read is the caller's mistake, and not an error of this server.
         mirror = row.request_mirror
         if row.descriptor.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(self._follow(row), None, _to_bytes)
+            return grpc.unary_stream_rpc_method_handler(self._follow(row), None, to_bytes)
         answer = row.answer_mirror
 
         async def answered(data: bytes, context: Context) -> Any:
@@ -160,7 +159,7 @@ class GrpcServer:
                 LOGGER.exception("%s failed (%s)", row.name, request_id)
                 await _refuse(context, error, request_id)
 
-        return grpc.unary_unary_rpc_method_handler(answered, None, _to_bytes)
+        return grpc.unary_unary_rpc_method_handler(answered, None, to_bytes)
 
     def _follow(self, row: Row) -> Callable[[bytes, Context], AsyncIterator[Any]]:
         """The log as it grows: each page as a message, and a page without entries now and then, as a sign of life."""
@@ -311,11 +310,6 @@ def _refusing(error: Exception, request_id: str) -> Any:
 
 def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _to_bytes(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data
 
 
 def _options() -> list[tuple[str, Any]]:

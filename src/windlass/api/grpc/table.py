@@ -16,6 +16,8 @@ from windlass.v1 import admin_pb2, namespace_pb2, schedule_pb2, worker_pb2, work
 
 T = TypeVar("T")
 
+LARGEST_REQUEST, LARGEST_ANSWER = 4 * 1024 * 1024, 16 * 1024 * 1024  # what each side takes
+FILLED_REQUEST = 3 * 1024 * 1024  # how full a client makes one that it puts together
 PAGE_BYTES = 8 * 1024 * 1024  # of one answer, about; a single item may be larger
 PAGE_ITEMS = 1_000
 
@@ -68,6 +70,11 @@ class Row(NamedTuple):
     @property
     def answer_mirror(self) -> Mirror | None:
         return None if self.answer is None else mirror(self.answer, self.descriptor.output_type)
+
+
+def to_bytes(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data
 
 
 def page(items: Sequence[T], size: Callable[[T], int], *, room: int = PAGE_BYTES) -> tuple[tuple[T, ...], bool]:

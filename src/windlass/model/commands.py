@@ -14,7 +14,7 @@ from msgspec import Struct
 from windlass.model.failure import Failure
 from windlass.model.gate import GateKind
 from windlass.model.retry import RetryPolicy
-from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import LockKind, Served
@@ -120,6 +120,8 @@ class ClaimedRun(Struct, frozen=True, kw_only=True, gc=False):
     begun_at: Instant | None = None  # when that one began
     schedule: str | None = None  # the schedule that started it
     scheduled_at: Instant | None = None  # for which time
+    kind: RunKind = RunKind.WORKFLOW
+    job: str | None = None  # its name in the graph, which is its parent
 
     @property
     def seed(self) -> RunId:
@@ -249,7 +251,8 @@ class FinishRun(Struct, frozen=True, kw_only=True, gc=False):
     result_hash: bytes = b""
     parent: RunId | None = None  # who may be waiting for it
     schedule: str | None = None  # where a run of the same schedule may be waiting for it
-    knows_family: bool = True  # false, from afar: parent and schedule are what the store says
+    job: str | None = None  # its name in the graph that is its parent
+    knows_family: bool = True  # false, from afar: parent, schedule and job are what the store says
 
 
 class HoldRun(Struct, frozen=True, kw_only=True):

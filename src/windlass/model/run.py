@@ -33,6 +33,19 @@ class RunStatus(StrEnum):
         return self in TERMINAL
 
 
+class RunKind(StrEnum):
+    """What a run is: a function of its own, or part of a graph. See model/graph.py."""
+
+    WORKFLOW = "workflow"
+    GRAPH = "graph"  # its work is done by other runs: its jobs
+    JOB = "job"
+    GROUP = "group"  # a job whose result is further jobs
+
+    @property
+    def is_job(self) -> bool:
+        return self is RunKind.JOB or self is RunKind.GROUP
+
+
 TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.SKIPPED})
 
 
@@ -59,7 +72,7 @@ class Run(Struct, frozen=True, kw_only=True, gc=False):
     is_held: bool = False  # a person wants it paused; its holder enters no new body, and it is paused when it parks
     parent: RunId | None = None  # the run that started it as a child
     parent_step: str | None = None  # under which key of the parent
-    unmet: int = 0  # of a run that waits for all children of one map: how many have not ended
+    unmet: int = 0  # children of one map that have not ended; or what a job still needs before it may begin
     starts_at: Instant | None = None  # when it was to begin, if it was started with a delay
     retry_of: RunId | None = None  # the run this one tries again
     origin: RunId | None = None  # the first run of a chain of retries; none if it is this one
@@ -67,6 +80,18 @@ class Run(Struct, frozen=True, kw_only=True, gc=False):
     schedule: str | None = None  # the schedule that started it
     slot: Instant | None = None  # for which of its times; none: somebody asked for it, or it tries another one again
     scheduled_at: Instant | None = None  # what the workflow sees of that
+    kind: RunKind = RunKind.WORKFLOW
+    ready_at: Instant | None = None  # of a job: when all it needs was over, and accepted
+
+    @property
+    def graph(self) -> RunId | None:
+        """Of a job: the graph it belongs to, which is its parent."""
+        return self.parent if self.kind.is_job else None
+
+    @property
+    def job(self) -> str | None:
+        """Of a job: its name in the graph."""
+        return self.parent_step if self.kind.is_job else None
 
 
 class RunView(Struct, frozen=True, kw_only=True):

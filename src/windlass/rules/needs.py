@@ -1,0 +1,130 @@
+"""When a job may begin, and when it never will.
+
+*Dispatch* needs every upstream over and accepted; *skip* needs one that is over and not accepted. What ends is worked
+through as a list, because a job that is skipped is over too:
+
+    ended ─► every edge below ─┬─ accepts this end: one need less; with none left, released
+                               └─ does not: skipped ─► its edges below …
+
+The same list that decides answers what *would* happen: give it an end that has not come.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from windlass.model.graph import Edge, JobState
+from windlass.model.run import RunStatus
+
+
+class Below(Struct, frozen=True):
+    """What is known of a graph below the jobs that have ended: their edges, those jobs, and who waits for a turn."""
+
+    edges: Sequence[Edge]
+    jobs: Mapping[str, JobState]
+    held: Mapping[str, Sequence[str]] = {}  # by matrix: jobs that wait for a sibling to end, in their order
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    skipped: Mapping[str, str]  # job: the one because of which
+    met: Mapping[str, int]  # job: how many of its needs are met by this, and it is not skipped
+    released: Sequence[str]  # those of them that have no need left
+    turns: Sequence[str]  # jobs that wait for no sibling any more
+
+
+def may_wait(job: JobState) -> bool:
+    """Is it still up to its needs what becomes of it?"""
+    return job.run.unmet > 0 and job.run.attempts == 0 and not job.run.status.is_terminal
+
+
+def decide(ended: Mapping[str, RunStatus], below: Below, *, matrices: Mapping[str, JobState] | None = None) -> Decided:
+    """What follows from the end of these jobs. `below` must know the edges of whatever is skipped, too.
+
+    `matrices`: those of the ended jobs that belong to a matrix with a window; others free no turn.
+    """
+    worklist = _Worklist(below, matrices or {})
+    for name in sorted(ended):
+        worklist.add(name, ended[name])
+    worklist.work()
+    return worklist.decided()
+
+
+class _Worklist:
+    def __init__(self, below: Below, matrices: Mapping[str, JobState]) -> None:
+        self._jobs, self._matrices = below.jobs, matrices
+        self._edges: dict[str, list[Edge]] = {}
+        for edge in below.edges:
+            self._edges.setdefault(edge.upstream, []).append(edge)
+        self._held = {matrix: list(names) for matrix, names in below.held.items()}
+        self._queue: deque[tuple[str, RunStatus]] = deque()
+        self._skipped: dict[str, str] = {}
+        self._met: dict[str, int] = {}
+        self._turns: list[str] = []
+
+    def add(self, name: str, status: RunStatus) -> None:
+        self._queue.append((name, status))
+
+    def work(self) -> None:
+        while self._queue:
+            name, status = self._queue.popleft()
+            for edge in self._edges.get(name, ()):
+                if edge.is_resolved:
+                    continue  # its members have edges of their own
+                if status in edge.accepts:
+                    self._meet(edge.job)
+                else:
+                    self._skip(edge.job, name)
+            self._free_turn(name, status)
+
+    def _meet(self, job: str) -> None:
+        if job in self._jobs and may_wait(self._jobs[job]):
+            self._met[job] = self._met.get(job, 0) + 1
+
+    def _skip(self, job: str, because: str) -> None:
+        if job in self._skipped or job not in self._jobs or not may_wait(self._jobs[job]):
+            return
+        self._skipped[job] = because
+        self._queue.append((job, RunStatus.SKIPPED))
+
+    def _free_turn(self, name: str, status: RunStatus) -> None:
+        job = self._matrices.get(name) or self._jobs.get(name)
+        if job is None or job.matrix is None:
+            return
+        waiting = self._held.get(job.matrix, [])
+        if name in waiting:
+            waiting.remove(name)  # it never had a turn
+        elif job.fail_fast and status is not RunStatus.COMPLETED:
+            for sibling in tuple(waiting):
+                self._skip(sibling, name)
+        elif job.is_held:
+            return
+        elif waiting:
+            self._turns.append(waiting.pop(0))
+            self._meet(self._turns[-1])
+
+    def decided(self) -> Decided:
+        met = {job: count for job, count in self._met.items() if job not in self._skipped}
+        released = [job for job in sorted(met) if self._jobs[job].run.unmet <= met[job]]
+        turns = [job for job in self._turns if job not in self._skipped]
+        return Decided(skipped=self._skipped, met=met, released=released, turns=turns)
+
+
+def judge(edges: Iterable[Edge], ends: Mapping[str, RunStatus]) -> tuple[int, str | None]:
+    """From all edges of one job and how their upstreams ended: how many needs are open, and who makes it skipped.
+
+    What the counters must come to, whatever order things happened in: used to create jobs, to mend and to check them.
+    """
+    open = 0
+    decided_by: str | None = None
+    for edge in edges:
+        if edge.is_resolved:
+            continue
+        status = ends.get(edge.upstream)
+        if status is None or not status.is_terminal:
+            open += 1
+        elif status not in edge.accepts and (decided_by is None or edge.upstream < decided_by):
+            decided_by = edge.upstream
+    return open, decided_by

@@ -96,11 +96,11 @@ class _Worklist:
         waiting = self._held.get(job.matrix, [])
         if name in waiting:
             waiting.remove(name)  # it never had a turn
+        elif job.is_held and name not in self._turns:
+            return  # nor had this one
         elif job.fail_fast and status is not RunStatus.COMPLETED:
             for sibling in tuple(waiting):
                 self._skip(sibling, name)
-        elif job.is_held:
-            return
         elif waiting:
             self._turns.append(waiting.pop(0))
             self._meet(self._turns[-1])

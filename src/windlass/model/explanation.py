@@ -23,7 +23,10 @@ class Situation(StrEnum):
     WAITING_FOR_CHILD = "waiting_for_child"  # or for children of one map
     WAITING_FOR_APPROVAL = "waiting_for_approval"
     WAITING_FOR_SEVERAL = "waiting_for_several"  # of these, and perhaps a time, at once
-    WAITING_FOR_TURN = "waiting_for_turn"  # behind another run of its schedule
+    WAITING_FOR_TURN = "waiting_for_turn"  # behind another run of its schedule, or behind siblings of its matrix
+    WAITING_FOR_NEEDS = "waiting_for_needs"  # a job: for other jobs of its graph
+    WAITING_FOR_JOBS = "waiting_for_jobs"  # a graph
+    CANCELLING = "cancelling"  # a graph that was cancelled: jobs that clean up are not over
     PAUSED = "paused"  # by a person
     PAUSING = "pausing"  # a person wants it paused; its worker has not come to that yet
     MISMATCH = "mismatch"  # paused: the code changed under it
@@ -42,6 +45,7 @@ class Situation(StrEnum):
     FAILED = "failed"
     CRASH_LOOP = "crash_loop"  # failed: every worker that executed it disappeared
     TIMED_OUT = "timed_out"  # failed: it did not end within its time-out
+    DRIFT = "drift"  # failed: no code that is there executes it any more
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
 

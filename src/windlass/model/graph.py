@@ -97,6 +97,7 @@ class Graph(Struct, frozen=True, kw_only=True):
     failed: int = 0
     cancelled: int = 0
     skipped: int = 0
+    held: int = 0  # of the open ones wait for a sibling of their matrix
     is_paused: bool = False
     ending: RunStatus | None = None  # cancelled or out of time: how it ends once its cleanup jobs are over
     parent: RunId | None = None  # of its run

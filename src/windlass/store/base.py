@@ -25,7 +25,9 @@ from windlass.store.queries.children import ChildQueries
 from windlass.store.queries.cursors import CursorQueries
 from windlass.store.queries.expiry import ExpiryQueries
 from windlass.store.queries.gates import GateQueries
+from windlass.store.queries.graphs import EdgeQueries, GraphQueries
 from windlass.store.queries.inbox import InboxQueries
+from windlass.store.queries.jobs import JobQueries, NeedQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
 from windlass.store.queries.namespaces import NamespaceQueries
@@ -82,6 +84,10 @@ class Tx:
         self.gates = GateQueries(connection)
         self.children = ChildQueries(connection)
         self.retries = RetryQueries(connection)
+        self.graphs = GraphQueries(connection)
+        self.edges = EdgeQueries(connection)
+        self.jobs = JobQueries(connection)
+        self.needs = NeedQueries(connection)
         self.schedules = ScheduleQueries(connection)
         self.scheduled = ScheduledQueries(connection)
         self.workflows = WorkflowQueries(connection)

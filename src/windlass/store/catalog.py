@@ -28,7 +28,8 @@ SQL_FOLDER = Path(__file__).parent / "sql"
 RUN = (
     "r.namespace, r.id, r.name, r.version, r.queue, r.priority, r.status, r.available_at, r.token, r.worker, r.poll, "
     "r.attempts, r.recoveries, r.created_at, r.started_at, r.finished_at, r.expires_at, r.held, r.parent, "
-    "r.parent_step, r.unmet, r.starts_at, r.retry_of, r.origin, r.begun_at, r.schedule, r.slot, r.scheduled_at"
+    "r.parent_step, r.unmet, r.starts_at, r.retry_of, r.origin, r.begun_at, r.schedule, r.slot, r.scheduled_at, "
+    "r.kind, r.ready_at"
 )
 STEP = (
     "s.namespace, s.run_id, s.step_key, s.attempt, s.kind, s.status, s.step_order, s.token, s.failures, s.input_hash, "
@@ -42,12 +43,23 @@ SCHEDULE = (
     "r.revision, r.last_slot, r.available_at, r.error, r.fired, r.skipped, r.dropped, r.paused_by, r.note, "
     "r.paused_at, r.created_at, r.changed_at"
 )
+GRAPH = (
+    "g.namespace, g.id, g.name, g.jobs, g.open, g.completed, g.failed, g.cancelled, g.skipped, g.held, g.is_paused, "
+    "g.ending, g.parent, g.schedule, g.created_at"
+)
+JOB = (
+    "j.name, j.is_group, j.is_cleanup, j.group_name, j.matrix, j.position, j.max_parallel, j.fail_fast, j.is_held, "
+    "j.timeout_for, j.decided_by"
+)
+EDGE = "e.job, e.upstream, e.accepts, e.is_group, e.is_resolved"
 COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE, "schedule": SCHEDULE}
+COLUMNS |= {"graph": GRAPH, "job": JOB, "edge": EDGE}
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
 DIFFERENT = {
     "skip_locked": ("", "for no key update of r skip locked"),
     "for_update": ("", "for no key update of r"),
     "for_share": ("", "for share of g"),
+    "lock_graph": ("", "for no key update of g"),
     "greatest": ("max", "greatest"),
     "least": ("min", "least"),
 }
@@ -185,12 +197,16 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
     raise ValueError(f"there is no fragment {{{word}}}")
 
 
-def _rows(table: str, column: str, values: str, *, is_postgres: bool) -> str:
+def _rows(table: str, column: str, values: str, within: str = "", *, is_postgres: bool) -> str:
     """`from {rows:runs.id:ids}`: the rows of a namespace by a list of keys, one probe each; its alias is one letter.
+
+    `{rows:edges.job:names:graph}`: and of one graph, where names are known within one.
 
     Neither `= any(…)` nor `in (…)`: planned on an empty database, PostgreSQL reads the whole namespace for both.
     """
-    alias, condition = table[0], f"namespace = :namespace and {{}}{column} = i.value"
+    alias, condition = table[0], f"namespace = :namespace and {{0}}{column} = i.value"
+    if within:
+        condition = f"namespace = :namespace and {{0}}{within} = :{within} and {{0}}{column} = i.value"
     if is_postgres:
         probe = f"select * from {table} where {condition.format('')} offset 0"  # noqa: S608 - names from our own files
         return f"unnest(:{values}::text[]) as i (value) cross join lateral ({probe}) as {alias}"

@@ -15,12 +15,12 @@ from windlass.model.commands import ClaimedRun
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.store.rows import RUN_COLUMNS, RUN_STATUS, Row, run_from_row
+from windlass.store.rows import RUN_COLUMNS, RUN_KIND, RUN_STATUS, Row, run_from_row
 
 # Where a row has what is looked at: columns of {run}, and what follows them.
 ID, NAME, VERSION, QUEUE, PRIORITY = 1, 2, 3, 4, 5
 TOKEN, ATTEMPTS, RECOVERIES, STARTED_AT, EXPIRES_AT, HELD, PARENT = 8, 11, 12, 14, 16, 17, 18
-RETRY_OF, ORIGIN, BEGUN_AT, SCHEDULE, SCHEDULED_AT = 22, 23, 24, 25, 27
+PARENT_STEP, RETRY_OF, ORIGIN, BEGUN_AT, SCHEDULE, SCHEDULED_AT, KIND = 19, 22, 23, 24, 25, 27, 28
 WAS, DUE_AT, INPUT, START_KEY, AT = range(RUN_COLUMNS, RUN_COLUMNS + 5)
 
 
@@ -86,6 +86,7 @@ class ClaimedRow(Struct, frozen=True, gc=False):
         expires_in: Duration | None = None,
     ) -> ClaimedRun:
         row = self.values
+        kind = RUN_KIND[row[KIND]]
         return ClaimedRun(
             run_id=row[ID],
             name=row[NAME],
@@ -107,6 +108,8 @@ class ClaimedRow(Struct, frozen=True, gc=False):
             begun_at=row[BEGUN_AT],
             schedule=row[SCHEDULE],
             scheduled_at=row[SCHEDULED_AT],
+            kind=kind,
+            job=row[PARENT_STEP] if kind.is_job else None,
         )
 
 

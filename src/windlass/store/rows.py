@@ -15,7 +15,7 @@ from windlass.model.failure import Failure
 from windlass.model.gate import Gate, GateKind
 from windlass.model.message import Message, MessageKind
 from windlass.model.namespace import Namespace
-from windlass.model.run import Deed, LogEntry, Run, RunStatus, RunView
+from windlass.model.run import Deed, LogEntry, Run, RunKind, RunStatus, RunView
 from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.worker import LockKind, Served, Worker
@@ -40,11 +40,12 @@ class Known(dict[str, Member]):
         )
 
 
+RUN_KIND = Known(RunKind)
 RUN_STATUS, STEP_STATUS, STEP_KIND, LOCK_KIND = Known(RunStatus), Known(StepStatus), Known(StepKind), Known(LockKind)
 MESSAGE_KIND, GATE_KIND, ROLE = Known(MessageKind), Known(GateKind), Known(Role)
 SCHEDULE_STATUS, CATCH_UP, OVERLAP = Known(ScheduleStatus), Known(CatchUp), Known(Overlap)
 
-RUN_COLUMNS = 28  # the fragment {run}, in the order of Run's fields
+RUN_COLUMNS = 30  # the fragment {run}, in the order of Run's fields
 
 _failures = msgspec.json.Decoder(Failure)
 _served = msgspec.json.Decoder(tuple[Served, ...])
@@ -100,6 +101,8 @@ def run_from_row(row: Row) -> Run:
         schedule=row[25],
         slot=row[26],
         scheduled_at=row[27],
+        kind=RUN_KIND[row[28]],
+        ready_at=row[29],
     )
 
 

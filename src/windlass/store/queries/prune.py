@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from windlass.model.run import Run, RunId, RunStatus, WorkerId
+from windlass.model.run import Run, RunId, RunKind, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
 from windlass.store.rows import RUN_STATUS, run_from_row
 
@@ -118,6 +118,9 @@ class PruneQueries:
         await self._connection.batch("remove_steps", runs)
         await self._connection.batch("remove_messages", runs)
         await self._connection.batch("remove_log", runs)
+        graphs = [run for run in runs if run.kind is RunKind.GRAPH]
+        for query in ("remove_edges", "remove_jobs", "remove_graph"):
+            await self._connection.batch(query, graphs)
         await self._connection.batch("remove_run", runs)
 
     async def remove_remarks(self, remarks: Sequence[Remark]) -> None:

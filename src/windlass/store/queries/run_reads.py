@@ -39,6 +39,12 @@ class Standing(Struct, frozen=True, kw_only=True):
     has_news: bool  # something has come that it waits for
 
 
+class Relatives(Struct, frozen=True):
+    parent: RunId | None = None
+    schedule: str | None = None
+    job: str | None = None  # its name, where the parent is a graph
+
+
 class RunReads:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -67,10 +73,10 @@ class RunReads:
         rows = await self._connection.all("endings_of_runs", namespace=namespace, ids=ids)
         return {row[0]: Ending(status=RUN_STATUS[row[1]], token=row[2], result_hash=row[3]) for row in rows}
 
-    async def relatives(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, tuple[RunId | None, str | None]]:
-        """Parent and schedule of each run."""
+    async def relatives(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Relatives]:
+        """Whom the end of each run may concern."""
         rows = await self._connection.all("relatives_of_runs", namespace=namespace, ids=ids)
-        return {row[0]: (row[1], row[2]) for row in rows}
+        return {row[0]: Relatives(row[1], row[2], row[3]) for row in rows}
 
     async def children(self, namespace: str, *, parent: RunId) -> dict[str, RunId]:
         """The runs that a run has started, by the step that did."""

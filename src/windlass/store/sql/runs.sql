@@ -56,8 +56,8 @@ select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as s
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
        r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of, r.origin, r.begun_at,
-       r.schedule, r.slot, r.scheduled_at, r.status as was, r.available_at as due_at, p.input, p.start_key,
-       {now} as at, due."row", due.claim_for
+       r.schedule, r.slot, r.scheduled_at, r.kind, r.ready_at, r.status as was, r.available_at as due_at, p.input,
+       p.start_key, {now} as at, due."row", due.claim_for
   from due
  cross join runs r on r.rowid = due."row"
  cross join payloads p on p.namespace = r.namespace and p.run_id = r.id;
@@ -232,4 +232,5 @@ update payloads set failure = :failure where namespace = :namespace and run_id =
 
 -- name: relatives_of_runs
 -- Whom the end of these runs may concern.
-select r.id, r.parent, r.schedule from {rows:runs.id:ids};
+select r.id, r.parent, r.schedule, case when r.kind in ('job', 'group') then r.parent_step end
+  from {rows:runs.id:ids};

@@ -143,7 +143,7 @@ claimed as materialized (
            r.recoveries + case when r.status = 'running' then 1 else 0 end as recoveries,
            r.created_at, coalesce(r.started_at, (select now from t)) as started_at, r.finished_at,
            r.expires_at, r.held, r.parent, r.parent_step, 0::bigint as unmet, r.starts_at, r.retry_of,
-           r.origin, r.begun_at, r.schedule, r.slot, r.scheduled_at,
+           r.origin, r.begun_at, r.schedule, r.slot, r.scheduled_at, r.kind, r.ready_at,
            r.status as was, r.available_at as due_at
       from picked r
 ),

@@ -5,10 +5,23 @@ from __future__ import annotations
 from windlass.model.duration import between, moment
 from windlass.model.explanation import Explanation, Situation
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.run import CANCELLED_BY, EXPIRED, RETRIED_BY, RunStatus
+from windlass.model.run import CANCELLED_BY, EXPIRED, RETRIED_BY, RunKind, RunStatus
 from windlass.model.time import Instant
 from windlass.rules.explain.facts import Facts
-from windlass.rules.explain.words import Advice, ago, answer, by, count, quoted, step_of, with_failure
+from windlass.rules.explain.graph import ended_jobs
+from windlass.rules.explain.needs import skipped
+from windlass.rules.explain.words import (
+    Advice,
+    ago,
+    answer,
+    by,
+    capital,
+    count,
+    quoted,
+    sentence,
+    step_of,
+    with_failure,
+)
 from windlass.rules.runs import expired
 
 
@@ -21,11 +34,14 @@ def ended(facts: Facts) -> Explanation:
         text = _completed(facts, at)
     elif run.status is RunStatus.CANCELLED:
         text = _cancelled(facts, at)
+    elif run.status is RunStatus.SKIPPED and facts.needed is not None:
+        text = skipped(facts, facts.needed)
     elif run.status is RunStatus.FAILED and failure is not None:
         code, text = _failed(facts, failure, at)
         advice.append(("all of it", f"windlass show {run.id}"))
     again = "" if facts.retry is None else f"It is tried again as {facts.retry}."
-    return answer(facts, code, text, again, advice=advice, since=at, step=step_of(failure))
+    jobs = ended_jobs(facts.jobs)
+    return answer(facts, code, text, jobs, again, advice=advice, since=at, step=step_of(failure))
 
 
 def _completed(facts: Facts, at: Instant) -> str:
@@ -37,7 +53,8 @@ def _completed(facts: Facts, at: Instant) -> str:
 
 def _cancelled(facts: Facts, at: Instant) -> str:
     deed = facts.last_deed
-    parent = f", with its parent {deed.run}" if deed.run is not None and facts.cause == CANCELLED_BY else ""
+    whose = "parent" if facts.run.graph is None else "graph"
+    parent = f", with its {whose} {deed.run}" if deed.run is not None and facts.cause == CANCELLED_BY else ""
     told = f"It was cancelled{by(deed.by)} {ago(at, now=facts.now)}{parent}"
     # A paused run that is tried again is ended first.
     return f"{told}, to be tried again." if facts.cause == RETRIED_BY else f"{told}{quoted(deed.note)}."
@@ -51,6 +68,11 @@ def _failed(facts: Facts, failure: Failure, at: Instant) -> tuple[Situation, str
         limit = moment(facts.run.expires_at or at, now=facts.now)
         nobody = " Nobody had come for it." if facts.cause == EXPIRED else ""
         return Situation.TIMED_OUT, f"{told}: it had not ended by {limit}, its time-out.{nobody}"
+    if failure.kind is FailureKind.DRIFT:
+        return (
+            Situation.DRIFT,
+            f"{told}, because its code is gone. {capital(sentence(' '.join(failure.message.split())))}",
+        )
     return Situation.FAILED, f"{told}{_where(facts, failure)}{with_failure(failure)}"
 
 
@@ -62,7 +84,9 @@ def _is_time_out(facts: Facts, failure: Failure) -> bool:
 
 
 def _where(facts: Facts, failure: Failure) -> str:
+    if facts.run.kind is RunKind.GRAPH:
+        return ","
     if not failure.step:
-        return ", in the workflow itself,"
+        return f", in the {'workflow' if facts.run.graph is None else 'job'} itself,"
     tries = max((step.attempt for step in facts.steps if step.key == failure.step), default=1)
     return f", in step {failure.step!r} after {count(tries, 'attempt', 'attempts')},"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from windlass.model.gate import Gate
+from windlass.model.graph import Graph, JobView
 from windlass.model.message import Message
 from windlass.model.run import (
     APPROVED_BY,
@@ -40,6 +41,26 @@ class Turn(Struct, frozen=True, kw_only=True):
     overlap: Overlap | None  # of the schedule, as long as there is one
 
 
+class Needed(Struct, frozen=True, kw_only=True):
+    """A job as a part of its graph."""
+
+    graph: Graph
+    job: JobView
+    upstreams: tuple[JobView, ...] = ()  # the first of what it needs that are not over; of a skipped one, who decided
+    first: Facts | None = None  # of those
+    head: Facts | None = None  # at the beginning of the line that waits: what keeps it keeps all of them
+    siblings: tuple[str, ...] = ()  # of its matrix, that have begun and are not over
+
+
+class Jobs(Struct, frozen=True, kw_only=True):
+    """A graph, and those of its jobs that are not over."""
+
+    graph: Graph
+    open: tuple[JobView, ...] = ()  # in the order they were written
+    first: Facts | None = None  # that waits for no other job
+    failed: tuple[str, ...] = ()  # of a graph that is over: the first of them
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     view: RunView
     steps: tuple[Step, ...]  # the latest attempt of each
@@ -52,6 +73,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     child: Facts | None = None  # the first of them that has not ended; who that one waits for is not looked up
     retry: RunId | None = None  # the run that tries this one again
     turn: Turn | None = None  # none: it waits for no other run of its schedule
+    needed: Needed | None = None  # of a job
+    jobs: Jobs | None = None  # of a graph
 
     @property
     def run(self) -> Run:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from windlass.model.explanation import Explanation, Situation
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.gates import closed_gates, openings
+from windlass.rules.explain.graph import over
+from windlass.rules.explain.needs import graph_advice
 from windlass.rules.explain.turn import time_out_of_turn, turn_beside
 from windlass.rules.explain.words import Advice, ago, answer, by, must_end, quoted, since, step_of
 from windlass.rules.runs import is_expired
@@ -20,11 +22,26 @@ def paused(facts: Facts) -> Explanation:
         f"It has been paused{by(deed.by)} {since(facts.since, now=facts.now)}{quoted(deed.note)}.",
         _time_out(facts) if facts.turn is None else time_out_of_turn(facts),
         turn_beside(facts),
+        _with_graph(facts),
         closed_gates(facts),
-        advice=[("let it go on", f"windlass resume {facts.run.id}"), *openings(facts)],
+        advice=[*_resume(facts), *openings(facts)],
         since=facts.since,
         brief=f"paused{by(deed.by)}",
     )
+
+
+def _with_graph(facts: Facts) -> str:
+    """What a paused job is part of, and what a paused graph was at."""
+    if facts.jobs is not None:
+        return f"Of its jobs: {over(facts.jobs.graph)}."
+    graph = None if facts.needed is None else facts.needed.graph
+    return "" if graph is None or not graph.is_paused else f"Its graph {graph.id} is paused as a whole."
+
+
+def _resume(facts: Facts) -> list[Advice]:
+    if facts.needed is not None and facts.needed.graph.is_paused:
+        return graph_advice(facts.needed.graph)
+    return [("let it go on", f"windlass resume {facts.run.id}")]
 
 
 def _mismatched(facts: Facts) -> Explanation:

@@ -13,6 +13,8 @@ from windlass.rules.explain.awaited import Awaited, awaited
 from windlass.rules.explain.due import due
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.gates import closed_gates, openings
+from windlass.rules.explain.graph import waits_for_jobs
+from windlass.rules.explain.needs import is_waiting, waits_for_needs
 from windlass.rules.explain.turn import waits_for_turn
 from windlass.rules.explain.words import Advice, answer, at, count, joined, must_end, since
 from windlass.rules.runs import is_expired
@@ -24,8 +26,16 @@ NO_DEADLINE = "There is no deadline."
 
 def waits(facts: Facts, *, explain: Explain) -> Explanation:
     """`explain` says what a child stands at."""
+
+    def clause(other: Facts) -> str:
+        return clause_about(other, explain(other))
+
     if facts.turn is not None:
-        return waits_for_turn(facts, facts.turn, clause=lambda other: clause_about(other, explain(other)))
+        return waits_for_turn(facts, facts.turn, clause=clause)
+    if facts.needed is not None and is_waiting(facts):
+        return waits_for_needs(facts, facts.needed, clause=clause)
+    if facts.jobs is not None:
+        return waits_for_jobs(facts, facts.jobs, clause=clause)
     due_at, things = facts.run.available_at, awaited(facts)
     if due_at is not None and due_at <= facts.now:
         return due(facts, due_at, _in_vain(facts, things))
@@ -115,7 +125,10 @@ def clause_about(facts: Facts, found: Explanation) -> str:
         Situation.STARTS_LATER: f"starts at {when}",
         Situation.GIVEN_BACK: f"goes on at {when}",
         Situation.WORKERS_DYING: f"was taken from dead workers and goes on at {when}",
-        Situation.WAITING_FOR_TURN: f"waits for its turn in schedule {run.schedule!r}",
+        Situation.WAITING_FOR_TURN: _turn(facts),
+        Situation.WAITING_FOR_NEEDS: f"waits for {found.brief}",
+        Situation.WAITING_FOR_JOBS: f"waits for its jobs ({found.brief})",
+        Situation.CANCELLING: "was cancelled, and waits for jobs that clean up",
         Situation.PAUSED: f"is {found.brief or 'paused'}",
         Situation.PAUSING: f"is {found.brief}",
         Situation.MISMATCH: "is paused because the code changed under it",
@@ -135,6 +148,13 @@ def clause_about(facts: Facts, found: Explanation) -> str:
         Situation.COMPLETED: "has completed",
     }
     return clauses.get(found.code, "has failed")
+
+
+def _turn(facts: Facts) -> str:
+    needed = facts.needed
+    if needed is not None:
+        return f"waits for its turn in matrix {needed.job.state.matrix!r}"
+    return f"waits for its turn in schedule {facts.run.schedule!r}"
 
 
 IN_WAITING = frozenset(

@@ -125,8 +125,8 @@ def return_annotation(function: Callable[..., Any], *, local: Mapping[str, Any] 
     return resolve_annotation(function, "return", local=local)
 
 
-def check_workflow_function(function: object) -> types.FunctionType:
-    """Refuse what cannot be a workflow, before its name is known."""
+def check_workflow_function(function: object, *, kind: str = "Workflow") -> types.FunctionType:
+    """Refuse what cannot be a workflow, or a job, before its name is known."""
     if isinstance(function, types.FunctionType) and function.__name__ != "<lambda>" and not is_generator(function):
         return function
     if isinstance(function, types.FunctionType):
@@ -137,23 +137,29 @@ def check_workflow_function(function: object) -> types.FunctionType:
         article = "an" if type(function).__name__[0].lower() in "aeiou" else "a"
         what = f"{article} {type(function).__name__}"
     raise InvalidInput(
-        f'A workflow is a function written with "async def", and this is {what}'
+        f'A {kind.lower()} is a function written with "async def", and this is {what}'
         f"{_at(locate(function) if callable(function) else '')}.",
         reason="invalid_workflow",
     )
 
 
 def read_workflow(
-    function: types.FunctionType, *, name: str, location: str, local: Mapping[str, Any] | None = None
+    function: types.FunctionType,
+    *,
+    name: str,
+    location: str,
+    local: Mapping[str, Any] | None = None,
+    kind: str = "Workflow",
 ) -> Parameters:
     """The parameters behind ctx. Raises InvalidInput for a signature that a start could not serve."""
-    whose = f"Workflow {name!r} ({location})"
+    whose = f"{kind} {name!r} ({location})"
+    context = "Context" if kind == "Workflow" else "JobContext"
     if not inspect.iscoroutinefunction(function):
         raise InvalidInput(f'{whose} must be "async def". Its steps may be plain functions.', reason="invalid_workflow")
     parameters = [*inspect.signature(function).parameters.values()]
     if not parameters or not _is_context(parameters[0]):
         raise InvalidInput(
-            f"{whose} must take ctx first: async def {function.__name__}(ctx: windlass.Context, …).",
+            f"{whose} must take ctx first: async def {function.__name__}(ctx: windlass.{context}, …).",
             reason="invalid_workflow",
         )
     positional = [parameter for parameter in parameters[1:] if _takes_position(parameter, whose)]
@@ -190,7 +196,7 @@ def _argument_type(function: types.FunctionType, name: str, whose: str, local: M
     # Reading it as Any would turn an object into a dict without a word, so it is refused.
     raise InvalidInput(
         f"{whose}: the type {function.__annotations__[name]!r} of {name!r} cannot be read here. "
-        "Define or import it above the workflow, not only for type checkers.",
+        "Define or import it above the function, not only for type checkers.",
         reason="invalid_workflow",
         path=name,
     )

@@ -1,16 +1,19 @@
-"""What was declared: a workflow, a step, and what their signatures say."""
+"""What was declared: a workflow, a step, and what their signatures say. Graphs and their jobs are workflows too."""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.codec import Codec
 from windlass.define.retry import Retry, check_exceptions
 from windlass.errors import InvalidInput
 from windlass.model.duration import to_duration
+from windlass.model.graph import NewJob
 from windlass.model.time import Duration
 from windlass.rules.limits import check_name, check_visibility
 
@@ -29,6 +32,23 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     required: int  # how many of them have no default
     return_type: Any
     location: str  # "shop.py:12"
+    plan: Callable[[Codec], tuple[NewJob, ...]] | None = None  # of a graph: its jobs; raises InvalidInput
+    spawns: Callable[[object, Codec], tuple[NewJob, ...]] | None = None  # of a generator: what it returned, as jobs
+    input_type: Any = None  # of a graph and of its jobs: what the graph is started with; none: nothing
+    graph: str | None = None  # of a job: where it belongs, and its name there
+    job: str | None = None
+
+
+class Openable:
+    """What stands for a workflow without being a function: a graph, which workers open instead of calling it."""
+
+    def __init__(self, opening: types.FunctionType) -> None:
+        self._opening = opening
+
+    @property
+    def opening(self) -> types.FunctionType:
+        """The function that it is declared by. Never called."""
+        return self._opening
 
 
 class StepDefinition(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
+from windlass.engine.explain_graph import with_graph
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.model.explanation import Explanation
@@ -26,14 +27,16 @@ async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanatio
         if facts is None:
             raise no_run(run_id)
         if facts.run.status.is_terminal:
-            return replace(facts, retry=await tx.retries.of(namespace, run_id=run_id))
+            facts = replace(facts, retry=await tx.retries.of(namespace, run_id=run_id))
+            return await with_graph(tx, facts, look=lambda id: _facts(tx, namespace, id))
         facts = replace(
             facts,
             workers=await _workers(tx, facts),
             gates=tuple(await tx.gates.closed(namespace)),
             unread=await _unread(tx, namespace, run_id, facts.steps),
         )
-        return await _with_turn(tx, await _with_children(tx, facts))
+        facts = await _with_turn(tx, await _with_children(tx, facts))
+        return await _with_graph(tx, facts)
 
     # One snapshot: a run that is claimed between two reads would seem to wait for the worker that has it.
     return explain(await until_answered(parts.clock, lambda: parts.store.read("explain_run", look)))
@@ -83,6 +86,16 @@ async def _with_children(tx: Tx, facts: Facts) -> Facts:
     if child is not None:
         child = replace(child, workers=facts.workers, gates=facts.gates)
     return replace(facts, children=statuses, child=child)
+
+
+async def _with_graph(tx: Tx, facts: Facts) -> Facts:
+    """The graph it is or belongs to, and more about the job that keeps the others."""
+
+    async def look(run_id: RunId) -> Facts | None:
+        found = await _facts(tx, facts.run.namespace, run_id)
+        return None if found is None else replace(found, workers=facts.workers, gates=facts.gates)
+
+    return await with_graph(tx, facts, look=look)
 
 
 async def _with_turn(tx: Tx, facts: Facts) -> Facts:

@@ -226,9 +226,9 @@ REPORT = a_job("report", RunStatus.WAITING, "build", unmet=1)
 
 def test_a_graph_tells_what_is_over_what_is_at_work_and_what_the_first_of_the_rest_waits_for() -> None:
     graph = a_graph(open=3, completed=4, failed=1)
-    open = (a_job("build", RunStatus.RUNNING), REPORT, a_job("tidy", RunStatus.WAITING, "report", unmet=1))
+    open = {"build": RunStatus.RUNNING, "report": RunStatus.WAITING, "tidy": RunStatus.WAITING}
 
-    found = a_graph_run(RunStatus.WAITING, Jobs(graph=graph, open=open, first=facts_of(open[0])))
+    found = a_graph_run(RunStatus.WAITING, Jobs(graph=graph, open=open, waiting=REPORT))
 
     assert (found.code, found.brief) == (Situation.WAITING_FOR_JOBS, "5 of 8 jobs over")
     assert found.text == (
@@ -238,9 +238,10 @@ def test_a_graph_tells_what_is_over_what_is_at_work_and_what_the_first_of_the_re
 
 
 def test_a_graph_of_which_nothing_is_at_work_says_what_keeps_the_first_job() -> None:
-    lint = a_job("lint", RunStatus.PENDING)
+    first = facts_of(a_job("lint", RunStatus.PENDING))
+    open = {"report": RunStatus.WAITING, "lint": RunStatus.PENDING}
 
-    found = a_graph_run(RunStatus.WAITING, Jobs(graph=a_graph(open=8), open=(REPORT, lint), first=facts_of(lint)))
+    found = a_graph_run(RunStatus.WAITING, Jobs(graph=a_graph(open=8), open=open, first=first, waiting=REPORT))
 
     assert "none of its 8 jobs is over. None is at work. 2 wait; the first of them, 'lint' (run_lint), " in found.text
     assert "waits for a worker, and none that is alive runs it." in found.text
@@ -248,11 +249,10 @@ def test_a_graph_of_which_nothing_is_at_work_says_what_keeps_the_first_job() -> 
 
 def test_a_cancelled_graph_waits_for_those_that_clean_up() -> None:
     graph = a_graph(open=1, cancelled=7, ending=RunStatus.CANCELLED)
-    tidy = a_job("tidy", RunStatus.RUNNING, is_cleanup=True)
 
     found = a_graph_run(
         RunStatus.WAITING,
-        Jobs(graph=graph, open=(tidy,)),
+        Jobs(graph=graph, open={"tidy": RunStatus.RUNNING}),
         log=a_log((0, "waiting", "open"), (3, "waiting", CANCELLED_BY)),
     )
 
@@ -267,7 +267,7 @@ def test_a_paused_graph_says_who_paused_it_and_how_it_goes_on() -> None:
 
     found = a_graph_run(
         RunStatus.WAITING,
-        Jobs(graph=a_graph(open=8, is_paused=True), open=(REPORT,)),
+        Jobs(graph=a_graph(open=8, is_paused=True), open={"report": RunStatus.WAITING}),
         log=[*a_log((0, "waiting", "open")), pause],
     )
 

@@ -56,8 +56,9 @@ class Jobs(Struct, frozen=True, kw_only=True):
     """A graph, and those of its jobs that are not over."""
 
     graph: Graph
-    open: tuple[JobView, ...] = ()  # in the order they were written
-    first: Facts | None = None  # that waits for no other job
+    open: Mapping[str, RunStatus] = {}
+    first: Facts | None = None  # that is not at work, and waits for no other job
+    waiting: JobView | None = None  # the first that waits for others
     failed: tuple[str, ...] = ()  # of a graph that is over: the first of them
 
 

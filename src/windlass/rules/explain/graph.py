@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.model.explanation import Explanation, Situation
-from windlass.model.graph import Graph, JobView
+from windlass.model.graph import Graph
 from windlass.model.run import RunStatus
 from windlass.rules.explain.facts import Facts, Jobs
 from windlass.rules.explain.gates import closed_gates, openings
 from windlass.rules.explain.needs import Clause, brief_needs, graph_advice
 from windlass.rules.explain.words import Advice, answer, by, count, joined, must_end, quoted, since
-from windlass.rules.needs import may_wait
 
 SHOWN = 3  # jobs that are named
 
@@ -55,8 +54,8 @@ def _paused(facts: Facts) -> str:
     return f"It has been paused{by(deed.by)} {since(at, now=facts.now)}{quoted(deed.note)}. Nothing of it begins."
 
 
-def _at_work(open: Sequence[JobView]) -> str:
-    names = [repr(job.name) for job in open if job.status is RunStatus.RUNNING]
+def _at_work(open: Mapping[str, RunStatus]) -> str:
+    names = [repr(name) for name, status in open.items() if status is RunStatus.RUNNING]
     if not names:
         return "None is at work."
     return f"{len(names):,} {'is' if len(names) == 1 else 'are'} at work: {_some(names)}."
@@ -64,18 +63,16 @@ def _at_work(open: Sequence[JobView]) -> str:
 
 def _waiting(jobs: Jobs, clause: Clause) -> str:
     """What keeps the first job that no other job keeps; else what the first of the rest waits for."""
-    rest = [job for job in jobs.open if job.status is not RunStatus.RUNNING]
+    rest = [name for name, status in jobs.open.items() if status is not RunStatus.RUNNING]
     if not rest:
         return ""
     said = f"{len(rest):,} {'waits' if len(rest) == 1 else 'wait'}"
-    first = jobs.first
-    if first is not None and first.run.status is not RunStatus.RUNNING:
+    first, waiting = jobs.first, jobs.waiting
+    if first is not None:
         return f"{said}; the first of them, {first.run.job!r} ({first.run.id}), {clause(first)}."
-    job = rest[0]
-    if not may_wait(job.state):
-        return f"{said}: {_some([repr(item.name) for item in rest])}."
-    statuses = {item.name: item.status for item in jobs.open}
-    return f"{said}; the first of them, {job.name!r}, for {brief_needs(job, statuses)}."
+    if waiting is not None:
+        return f"{said}; the first of them, {waiting.name!r}, for {brief_needs(waiting, jobs.open)}."
+    return f"{said}: {_some([repr(name) for name in rest])}."
 
 
 def _some(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from windlass.errors import InvalidInput
 from windlass.model.duration import shown
@@ -51,16 +51,21 @@ def label(values: Values) -> str:
 
 
 def _check_axes(matrix: object) -> None:
-    if not isinstance(matrix, Mapping) or not matrix:
+    axes = _read(matrix)
+    if not axes:
         raise _refuse('axes were expected, such as {"py": ["3.11", "3.12"]}', path="matrix")
-    for axis, values in matrix.items():
+    for axis, values in axes.items():
         if not isinstance(axis, str) or not axis:
             raise _refuse(f"the name of an axis must be a text, not {shown(axis)}", path="matrix")
-        where = f"axis {shown(axis)}"
         if not isinstance(values, (list, tuple)):
-            raise _refuse(f"{where} must be a list of values, not {shown(values)}", path=axis)
+            raise _refuse(f"axis {shown(axis)} must be a list of values, not {shown(values)}", path=axis)
         if not values:
-            raise _refuse(f"{where} is empty; give it at least one value", path=axis)
+            raise _refuse(f"axis {shown(axis)} is empty; give it at least one value", path=axis)
+
+
+def _read(found: object) -> Mapping[object, object]:
+    """What somebody gave as a mapping; empty if it is none."""
+    return cast("Mapping[object, object]", found) if isinstance(found, Mapping) else {}
 
 
 def _check_size(matrix: Matrix, most: int) -> None:
@@ -95,13 +100,13 @@ def _check_entries(matrix: Matrix, entries: object, *, what: str, is_whole: bool
     """`is_whole`: an entry gives a value for every axis; else for some of them."""
     if not isinstance(entries, (list, tuple)):
         raise _refuse(f"{what} must be a list of combinations, not {shown(entries)}", path=what)
-    for entry in entries:
-        if not isinstance(entry, Mapping) or not entry:
+    for entry in map(_read, cast("Sequence[object]", entries)):
+        if not entry:
             raise _refuse(f"{what} has an entry that names no axis", path=what)
-        for axis in entry:
-            if axis not in matrix:
+        for axis, value in entry.items():
+            if not isinstance(axis, str) or axis not in matrix:
                 raise _refuse(f"{what} names axis {shown(axis)}; there is {_listed(matrix)}", path=what)
-            _check_value(entry[axis], axis)
+            _check_value(value, axis)
         missing = [axis for axis in matrix if axis not in entry] if is_whole else []
         if missing:
             raise _refuse(f"{what} has an entry without a value for axis {_listed(missing)}", path=what)

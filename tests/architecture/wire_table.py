@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
+from windlass.api.grpc.server import rows
 from windlass.api.grpc.table import SERVICES
 from windlass.api.operations import OPERATIONS
 from windlass.model.access import Role
@@ -38,8 +38,7 @@ def comments() -> dict[str, str]:
 
 def _roles(service: str, name: str) -> str:
     starts: Any = None  # the table is only looked at
-    rows = [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
-    (row,) = [row for row in rows if (row.service, row.name) == (service, name)]
+    (row,) = [row for row in rows(starts) if (row.service, row.name) == (service, name)]
     operation = OPERATIONS[row.operation]
     who = "every key" if operation.roles == frozenset(Role) else ", ".join(sorted(operation.roles))
     return who if operation.of_namespace else f"{who}, with a key of all namespaces"

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.api.checks_of_graphs import GRAPHS
 from windlass.api.checks_of_work import WORK
 from windlass.api.fields import (
     check_duration,
@@ -259,4 +260,5 @@ _CHECKS: dict[type, _Check] = {
     CreateKey: _create_key,
     ListAudit: _audit,
     **WORK,
+    **GRAPHS,
 }

@@ -60,6 +60,10 @@ _ROWS = (
     Operation("resume_schedule", OPERATORS, changes=True),
     Operation("trigger_schedule", OPERATORS, changes=True),
     Operation("delete_schedule", OPERATORS, changes=True),
+    # graphs, which are started and steered as runs
+    Operation("list_graphs", READERS),
+    Operation("get_graph", READERS),
+    Operation("list_jobs", READERS),
     # work
     Operation("register_worker", WORKERS, changes=True),
     Operation("heartbeat", WORKERS),
@@ -78,6 +82,8 @@ _ROWS = (
     Operation("look_at_claims", WORKERS),
     Operation("send_to_child", WORKERS),
     Operation("cancel_child", WORKERS),
+    Operation("add_jobs", WORKERS),
+    Operation("read_needs", WORKERS),
     # what happens
     Operation("read_feed", READERS),
     # tenants and keys

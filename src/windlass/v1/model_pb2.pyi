@@ -20,6 +20,14 @@ class RunStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RUN_STATUS_CANCELLED: _ClassVar[RunStatus]
     RUN_STATUS_SKIPPED: _ClassVar[RunStatus]
 
+class RunKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RUN_KIND_UNSPECIFIED: _ClassVar[RunKind]
+    RUN_KIND_WORKFLOW: _ClassVar[RunKind]
+    RUN_KIND_GRAPH: _ClassVar[RunKind]
+    RUN_KIND_JOB: _ClassVar[RunKind]
+    RUN_KIND_GROUP: _ClassVar[RunKind]
+
 class FailureKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FAILURE_KIND_UNSPECIFIED: _ClassVar[FailureKind]
@@ -66,6 +74,11 @@ RUN_STATUS_COMPLETED: RunStatus
 RUN_STATUS_FAILED: RunStatus
 RUN_STATUS_CANCELLED: RunStatus
 RUN_STATUS_SKIPPED: RunStatus
+RUN_KIND_UNSPECIFIED: RunKind
+RUN_KIND_WORKFLOW: RunKind
+RUN_KIND_GRAPH: RunKind
+RUN_KIND_JOB: RunKind
+RUN_KIND_GROUP: RunKind
 FAILURE_KIND_UNSPECIFIED: FailureKind
 FAILURE_KIND_TRANSIENT: FailureKind
 FAILURE_KIND_LOGIC: FailureKind
@@ -163,7 +176,7 @@ class Served(_message.Message):
     def __init__(self, queue: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Run(_message.Message):
-    __slots__ = ("namespace", "id", "name", "version", "queue", "priority", "status", "available_at", "token", "worker", "poll", "attempts", "recoveries", "created_at", "started_at", "finished_at", "expires_at", "is_held", "parent", "parent_step", "unmet", "starts_at", "retry_of", "origin", "begun_at", "schedule", "slot", "scheduled_at")
+    __slots__ = ("namespace", "id", "name", "version", "queue", "priority", "status", "available_at", "token", "worker", "poll", "attempts", "recoveries", "created_at", "started_at", "finished_at", "expires_at", "is_held", "parent", "parent_step", "unmet", "starts_at", "retry_of", "origin", "begun_at", "schedule", "slot", "scheduled_at", "kind", "ready_at")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -192,6 +205,8 @@ class Run(_message.Message):
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     SLOT_FIELD_NUMBER: _ClassVar[int]
     SCHEDULED_AT_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    READY_AT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     name: str
@@ -220,7 +235,9 @@ class Run(_message.Message):
     schedule: str
     slot: int
     scheduled_at: int
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., status: _Optional[_Union[RunStatus, str]] = ..., available_at: _Optional[int] = ..., token: _Optional[int] = ..., worker: _Optional[str] = ..., poll: _Optional[int] = ..., attempts: _Optional[int] = ..., recoveries: _Optional[int] = ..., created_at: _Optional[int] = ..., started_at: _Optional[int] = ..., finished_at: _Optional[int] = ..., expires_at: _Optional[int] = ..., is_held: bool = ..., parent: _Optional[str] = ..., parent_step: _Optional[str] = ..., unmet: _Optional[int] = ..., starts_at: _Optional[int] = ..., retry_of: _Optional[str] = ..., origin: _Optional[str] = ..., begun_at: _Optional[int] = ..., schedule: _Optional[str] = ..., slot: _Optional[int] = ..., scheduled_at: _Optional[int] = ...) -> None: ...
+    kind: RunKind
+    ready_at: int
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[int] = ..., status: _Optional[_Union[RunStatus, str]] = ..., available_at: _Optional[int] = ..., token: _Optional[int] = ..., worker: _Optional[str] = ..., poll: _Optional[int] = ..., attempts: _Optional[int] = ..., recoveries: _Optional[int] = ..., created_at: _Optional[int] = ..., started_at: _Optional[int] = ..., finished_at: _Optional[int] = ..., expires_at: _Optional[int] = ..., is_held: bool = ..., parent: _Optional[str] = ..., parent_step: _Optional[str] = ..., unmet: _Optional[int] = ..., starts_at: _Optional[int] = ..., retry_of: _Optional[str] = ..., origin: _Optional[str] = ..., begun_at: _Optional[int] = ..., schedule: _Optional[str] = ..., slot: _Optional[int] = ..., scheduled_at: _Optional[int] = ..., kind: _Optional[_Union[RunKind, str]] = ..., ready_at: _Optional[int] = ...) -> None: ...
 
 class RunView(_message.Message):
     __slots__ = ("run", "key", "input", "output", "failure")

@@ -1,3 +1,4 @@
+from windlass.v1 import graph_pb2 as _graph_pb2
 from windlass.v1 import model_pb2 as _model_pb2
 from windlass.v1 import workflow_pb2 as _workflow_pb2
 from google.protobuf.internal import containers as _containers
@@ -126,7 +127,7 @@ class PollResponse(_message.Message):
     def __init__(self, runs: _Optional[_Iterable[_Union[ClaimedRun, _Mapping]]] = ..., claimed_after: _Optional[int] = ...) -> None: ...
 
 class ClaimedRun(_message.Message):
-    __slots__ = ("run_id", "name", "version", "queue", "token", "attempts", "recoveries", "key", "input", "started_at", "visibility_for", "waited_for", "history", "expires_in", "parent", "origin", "begun_at", "schedule", "scheduled_at", "has_more_history")
+    __slots__ = ("run_id", "name", "version", "queue", "token", "attempts", "recoveries", "key", "input", "started_at", "visibility_for", "waited_for", "history", "expires_in", "parent", "origin", "begun_at", "schedule", "scheduled_at", "has_more_history", "kind", "job")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -147,6 +148,8 @@ class ClaimedRun(_message.Message):
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     SCHEDULED_AT_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_HISTORY_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     name: str
     version: str
@@ -167,7 +170,9 @@ class ClaimedRun(_message.Message):
     schedule: str
     scheduled_at: int
     has_more_history: bool
-    def __init__(self, run_id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., queue: _Optional[str] = ..., token: _Optional[int] = ..., attempts: _Optional[int] = ..., recoveries: _Optional[int] = ..., key: _Optional[str] = ..., input: _Optional[bytes] = ..., started_at: _Optional[int] = ..., visibility_for: _Optional[int] = ..., waited_for: _Optional[int] = ..., history: _Optional[_Iterable[_Union[StepRecord, _Mapping]]] = ..., expires_in: _Optional[int] = ..., parent: _Optional[str] = ..., origin: _Optional[str] = ..., begun_at: _Optional[int] = ..., schedule: _Optional[str] = ..., scheduled_at: _Optional[int] = ..., has_more_history: bool = ...) -> None: ...
+    kind: _model_pb2.RunKind
+    job: str
+    def __init__(self, run_id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., queue: _Optional[str] = ..., token: _Optional[int] = ..., attempts: _Optional[int] = ..., recoveries: _Optional[int] = ..., key: _Optional[str] = ..., input: _Optional[bytes] = ..., started_at: _Optional[int] = ..., visibility_for: _Optional[int] = ..., waited_for: _Optional[int] = ..., history: _Optional[_Iterable[_Union[StepRecord, _Mapping]]] = ..., expires_in: _Optional[int] = ..., parent: _Optional[str] = ..., origin: _Optional[str] = ..., begun_at: _Optional[int] = ..., schedule: _Optional[str] = ..., scheduled_at: _Optional[int] = ..., has_more_history: bool = ..., kind: _Optional[_Union[_model_pb2.RunKind, str]] = ..., job: _Optional[str] = ...) -> None: ...
 
 class ReadHistoryRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "token", "skip")
@@ -636,3 +641,47 @@ class CancelChildRequest(_message.Message):
     token: int
     child: str
     def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., child: _Optional[str] = ...) -> None: ...
+
+class AddJobsRequest(_message.Message):
+    __slots__ = ("namespace", "run_id", "token", "jobs", "output", "is_again")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    IS_AGAIN_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    run_id: str
+    token: int
+    jobs: _containers.RepeatedCompositeFieldContainer[_graph_pb2.NewJob]
+    output: bytes
+    is_again: bool
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[_graph_pb2.NewJob, _Mapping]]] = ..., output: _Optional[bytes] = ..., is_again: bool = ...) -> None: ...
+
+class AddJobsResponse(_message.Message):
+    __slots__ = ("status", "at", "failure")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    status: _model_pb2.RunStatus
+    at: int
+    failure: _model_pb2.Failure
+    def __init__(self, status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., at: _Optional[int] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ...) -> None: ...
+
+class ReadNeedsRequest(_message.Message):
+    __slots__ = ("namespace", "claims", "skip")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    SKIP_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    claims: _containers.RepeatedCompositeFieldContainer[HeldClaim]
+    skip: int
+    def __init__(self, namespace: _Optional[str] = ..., claims: _Optional[_Iterable[_Union[HeldClaim, _Mapping]]] = ..., skip: _Optional[int] = ...) -> None: ...
+
+class ReadNeedsResponse(_message.Message):
+    __slots__ = ("needs", "has_more")
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    HAS_MORE_FIELD_NUMBER: _ClassVar[int]
+    needs: _containers.RepeatedCompositeFieldContainer[_graph_pb2.NeedsOf]
+    has_more: bool
+    def __init__(self, needs: _Optional[_Iterable[_Union[_graph_pb2.NeedsOf, _Mapping]]] = ..., has_more: bool = ...) -> None: ...

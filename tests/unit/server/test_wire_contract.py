@@ -21,12 +21,13 @@ from windlass.api.grpc.table import SERVICES
 from windlass.api.operations import OPERATIONS
 from windlass.api.statuses import HIDDEN, HTTP_STATUS
 from windlass.errors import WindlassError
-from windlass.model.run import RunStatus
-from windlass.v1 import admin_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.model.graph import ListJobs, NewJob
+from windlass.model.run import Run, RunKind, RunStatus
+from windlass.v1 import admin_pb2, graph_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
 from windlass.v1.model_pb2 import ErrorDetail
 
 ROOT = Path(__file__).parents[3]
-FILES = (admin_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2)
+FILES = (admin_pb2, graph_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2)
 
 # Only over HTTP, and only of gRPC's own service.
 NOT_CALLED = {"read_metrics", "reflect"}
@@ -36,7 +37,7 @@ UNSAID = {
     "StartRun": {"namespace"},  # of the request
     "BeginStep": {"namespace"},
     "CompleteStep": {"namespace"},
-    "FinishRun": {"namespace", "parent", "schedule", "knows_family"},  # the server looks them up itself
+    "FinishRun": {"namespace", "parent", "schedule", "job", "knows_family"},  # the server looks them up itself
     "FailStep": {"namespace", "run_id", "token"},  # of the request, which is about one run
     "WaitStep": {"namespace", "run_id", "token"},
     "RegisterRequest": {"lock", "is_remote"},  # there is no lock that a server could probe
@@ -146,6 +147,17 @@ def test_a_status_has_a_number_and_a_number_a_status() -> None:
     statuses: EnumDescriptor = model_pb2.DESCRIPTOR.enum_types_by_name["RunStatus"]
     told = {value.name.removeprefix("RUN_STATUS_") for value in statuses.values if value.number}
     assert told == {status.name for status in RunStatus}
+
+
+def test_what_is_left_out_is_what_the_struct_says() -> None:
+    """Also by a server or a worker of a version that did not know it."""
+    job = Mirror(NewJob, graph_pb2.NewJob.DESCRIPTOR)
+    asked = Mirror(ListJobs, graph_pb2.ListJobsRequest.DESCRIPTOR)
+    run = Mirror(Run, model_pb2.Run.DESCRIPTOR).to_struct(model_pb2.Run(status=model_pb2.RUN_STATUS_PENDING))
+
+    assert job.to_struct(graph_pb2.NewJob(name="a", workflow="b")) == NewJob(name="a", workflow="b")
+    assert asked.to_struct(graph_pb2.ListJobsRequest(limit=9)).after == ListJobs(namespace="", graph=run.id).after == -1
+    assert (run.kind, run.ready_at) == (RunKind.WORKFLOW, None)
 
 
 # Times to try again

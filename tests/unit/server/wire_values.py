@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec import Struct
 
-from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
+from windlass.api.grpc import server
 from windlass.api.grpc.mirror import Mirror, _message, _parts, _plain, mirror
 from windlass.api.grpc.remote_work import _CLAIMED, _POLL
 from windlass.api.grpc.server import AROUND
@@ -35,7 +35,7 @@ class _NoDoors:
 def rows() -> list[Row]:
     nobody: Any = _NoDoors()
     starts: Starts = nobody
-    return [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
+    return server.rows(starts)
 
 
 class Whole(NamedTuple):

@@ -16,6 +16,7 @@ from windlass.model.commands import (
 )
 from windlass.model.failure import Failure
 from windlass.model.gate import Gate
+from windlass.model.graph import NeedsOf
 from windlass.model.message import Message
 from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunStatus, WorkerId
@@ -65,6 +66,11 @@ class OfScheduleAfter(Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     after: int = 0
+
+
+class OfGraph(Struct, frozen=True, kw_only=True):
+    namespace: str
+    graph: RunId
 
 
 class OfWorker(Struct, frozen=True, kw_only=True):
@@ -301,3 +307,14 @@ class CancelChild(Struct, frozen=True, kw_only=True):
     run_id: RunId
     token: int
     child: RunId
+
+
+class ReadNeeds(Struct, frozen=True, kw_only=True):
+    namespace: str
+    claims: tuple[tuple[RunId, int], ...]
+    skip: int = 0
+
+
+class Needs(Struct, frozen=True, kw_only=True):
+    needs: tuple[NeedsOf, ...]
+    has_more: bool = False

@@ -14,6 +14,7 @@ from windlass.v1.model_pb2 import ErrorDetail
 
 LOGGER = logging.getLogger("windlass.server.grpc")
 TRAILER = "windlass-error-bin"
+TOO_LARGE = "too_large"  # the reason of a refusal: a request that no server takes
 Code = grpc.StatusCode
 
 # What each class is on the wire, and which of its attributes go along under the same name.
@@ -101,7 +102,7 @@ def from_rpc_error(error: grpc.aio.AioRpcError) -> WindlassError:
 def _of_transport(code: grpc.StatusCode, text: str) -> WindlassError:
     """Said by the machinery on the way, not by our server."""
     if code is Code.RESOURCE_EXHAUSTED and "larger than max" in text:
-        return InvalidInput("The request is larger than a server takes (4 MiB).", reason="too_large", path="request")
+        return InvalidInput("The request is larger than a server takes (4 MiB).", reason=TOO_LARGE, path="request")
     if code is Code.UNIMPLEMENTED:
         return NotAllowed("The server does not know this call: it is another version of Windlass, or something else.")
     if code is Code.UNAUTHENTICATED:

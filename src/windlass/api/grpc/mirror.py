@@ -49,7 +49,7 @@ class Mirror:
             if said in descriptor.fields_by_name:
                 field = descriptor.fields_by_name[said]
                 self._writes.append((name, said, _writer(hints[name], field)))
-                self._reads.append((name, _reader(hints[name], field)))
+                self._reads.append((name, _reader(hints[name], field, fields[name].default)))
 
     def to_message(self, value: Struct) -> Any:
         given = {}
@@ -120,7 +120,7 @@ def _item_writer(hint: Any, field: FieldDescriptor) -> Convert | None:
     return None
 
 
-def _reader(hint: Any, field: FieldDescriptor) -> Callable[[Any, Mapping[str, Any]], Any]:
+def _reader(hint: Any, field: FieldDescriptor, default: Any) -> Callable[[Any, Mapping[str, Any]], Any]:
     hint, is_optional = _plain(hint)
     name = field.name
     if get_origin(hint) is dict:
@@ -138,15 +138,15 @@ def _reader(hint: Any, field: FieldDescriptor) -> Callable[[Any, Mapping[str, An
         return lambda message, around: tuple([each(value, around) for value in getattr(message, name)])
     item = _item_reader(hint, field)
     if field.has_presence:
-        default = None if is_optional else _default(hint)
+        unsaid = None if is_optional else _default(hint, default)
 
         def read(message: Any, around: Mapping[str, Any]) -> Any:
             if message.HasField(name):
                 value = getattr(message, name)
                 return value if item is None else item(value, around)
-            if default is _MISSING:
+            if unsaid is _MISSING:
                 raise InvalidInput(f"{name} is missing.", reason="missing", path=name)
-            return default
+            return unsaid
 
         return read
     if item is None:
@@ -154,8 +154,10 @@ def _reader(hint: Any, field: FieldDescriptor) -> Callable[[Any, Mapping[str, An
     return lambda message, around: item(getattr(message, name), around)
 
 
-def _default(hint: Any) -> Any:
-    """Of a struct that may be left out: itself, if it needs nothing."""
+def _default(hint: Any, default: Any) -> Any:
+    """Of what may be left out: what the struct around it says, or itself if it needs nothing."""
+    if default is not msgspec.NODEFAULT:
+        return default
     try:
         return hint()
     except TypeError:

@@ -9,6 +9,7 @@ from pathlib import Path
 import grpc
 
 from windlass.api.grpc.channel import Channel, Target
+from windlass.api.grpc.remote_graphs import RemoteGraphs
 from windlass.api.grpc.remote_others import (
     RemoteAccess,
     RemoteAdmin,
@@ -18,7 +19,7 @@ from windlass.api.grpc.remote_others import (
 )
 from windlass.api.grpc.remote_runs import RemoteControl, RemoteRuns
 from windlass.api.grpc.remote_work import RemoteWork
-from windlass.api.service import Access, Admin, Control, Feed, Namespaces, Runs, Schedules, Work
+from windlass.api.service import Access, Admin, Control, Feed, Graphs, Namespaces, Runs, Schedules, Work
 from windlass.errors import InvalidInput
 from windlass.runtime import Clock, Ids
 
@@ -33,6 +34,7 @@ class Remote:
         self.runs: Runs = self._runs
         self.control: Control = RemoteControl(self._channel)
         self.schedules: Schedules = RemoteSchedules(self._channel, ids=ids)
+        self.graphs: Graphs = RemoteGraphs(self._channel)
         self.work: Work = self._work
         self.feed: Feed = RemoteFeed(self._channel, clock=clock)
         self.namespaces: Namespaces = RemoteNamespaces(self._channel)

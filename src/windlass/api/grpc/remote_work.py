@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from windlass.answers import Answer
 from windlass.api.grpc import envelopes as of
+from windlass.api.grpc import remote_graphs
 from windlass.api.grpc.asking import Asker, not_repeated
 from windlass.api.grpc.batches import Batches, Kind, written
 from windlass.api.grpc.channel import Channel
@@ -41,6 +42,7 @@ from windlass.model.commands import (
     Suspended,
     Verdict,
 )
+from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import SECOND, Duration, Instant
@@ -121,6 +123,12 @@ class RemoteClaims(RemoteWorkers):
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         looked: of.Looked = await self._asker.ask("LookAtClaims", command, of.Looked)
         return looked.states
+
+    async def add_jobs(self, command: AddJobs) -> Added:
+        return await remote_graphs.add_jobs(self._asker, command)
+
+    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
+        return await remote_graphs.read_needs(self._asker, command)
 
     async def _history(self, claim: Claim, found: list[StepRecord]) -> tuple[StepRecord, ...]:
         while True:

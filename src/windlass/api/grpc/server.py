@@ -20,7 +20,7 @@ from grpc_reflection.v1alpha import reflection
 from msgspec.structs import replace
 
 from windlass.api.admission import Admission, Caller
-from windlass.api.grpc import methods_of_others, methods_of_runs, methods_of_work
+from windlass.api.grpc import methods_of_graphs, methods_of_others, methods_of_runs, methods_of_work
 from windlass.api.grpc.errors import TRAILER, status_of, to_detail
 from windlass.api.grpc.health import HealthService, Ready
 from windlass.api.grpc.patience import NO_MORE, Followers, Patience
@@ -71,6 +71,12 @@ def make_server(
     return GrpcServer(service, admission, clock=clock, address=address, credentials=credentials, ready=ready)
 
 
+def rows(starts: Starts) -> list[Row]:
+    """All that can be called."""
+    others = (*methods_of_work.ROWS, *methods_of_graphs.ROWS, *methods_of_others.ROWS)
+    return [*methods_of_runs.rows(starts), *others]
+
+
 class GrpcServer:
     """Listens, answers, and on its way out lets go of those who wait."""
 
@@ -87,7 +93,7 @@ class GrpcServer:
         self._service, self.admission, self._clock, self.ids = service, admission, clock, service.ids
         self._address, self._credentials = address, credentials
         starts = Starts(service.runs, KnownLanes(service.runs, service.schedules, clock=clock))
-        self.rows = [*methods_of_runs.rows(starts), *methods_of_work.ROWS, *methods_of_others.ROWS]
+        self.rows = rows(starts)
         self._port = 0
         self._patience = Patience(admission)
         self._followers = Followers()

@@ -27,10 +27,11 @@ LISTED: dict[str, dict[str, set[Role]]] = {
     "WorkerService": dict.fromkeys(("Register", "Heartbeat", "Drain", "Deregister", "Poll", "ReadHistory"), WORK)
     | dict.fromkeys(("Listen", "LookAtClaims", "BeginSteps", "CompleteSteps", "Suspend", "FailStep", "Sleep"), WORK)
     | dict.fromkeys(("Wait", "FinishRuns", "CompleteRun", "FailRun", "HoldRun", "ReleaseRun", "RenewClaim"), WORK)
-    | dict.fromkeys(("SendToChild", "CancelChild"), WORK),
+    | dict.fromkeys(("SendToChild", "CancelChild", "AddJobs", "ReadNeeds"), WORK),
     "ScheduleService": dict.fromkeys(("GetSchedule", "ListSchedules", "ReadScheduleLog"), READ)
     | dict.fromkeys(("Declare", "PutSchedule", "PauseSchedule", "ResumeSchedule", "TriggerSchedule"), STEER)
     | {"DeleteSchedule": STEER},
+    "GraphService": dict.fromkeys(("ListGraphs", "GetGraph", "ListJobs"), READ),
     "NamespaceService": dict.fromkeys(("CreateNamespace", "DisableNamespace", "EnableNamespace"), RULE)
     | dict.fromkeys(("DeleteNamespace", "CreateKey", "ListKeys", "RevokeKey"), RULE)
     | {"GetNamespace": READ, "ListNamespaces": READ, "ListAudit": STEER},
@@ -71,7 +72,8 @@ def pause(wire: Wire, number: int) -> None:
 @pytest.mark.spec("security:S-04", "security:S-07")
 async def test_every_method_is_listed_here_and_no_other_is_served(memory_wire: Wire) -> None:
     pool = descriptor_pool.Default()
-    files = [f"windlass/v1/{name}.proto" for name in ("workflow", "worker", "schedule", "namespace", "admin", "model")]
+    names = ("workflow", "worker", "schedule", "graph", "namespace", "admin", "model")
+    files = [f"windlass/v1/{name}.proto" for name in names]
     written = {
         f"/{service.full_name}/{method.name}"
         for file in files

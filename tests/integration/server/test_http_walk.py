@@ -19,7 +19,7 @@ GUARDED = [row for row in ROWS if row.operation is not None]
 NOT_OVER_HTTP = {  # what only a worker asks for, over gRPC
     "register_worker", "heartbeat", "deregister_worker", "listen", "claim_runs", "begin_steps", "complete_steps",
     "suspend_run", "finish_runs", "hold_run", "release_run", "renew_claim", "look_at_claims", "send_to_child",
-    "cancel_child", "drain_self", "read_history", "reflect",
+    "cancel_child", "drain_self", "read_history", "add_jobs", "read_needs", "reflect",
 }  # fmt: skip
 
 

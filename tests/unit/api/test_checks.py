@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from windlass.api.checks import check
 from windlass.errors import InvalidInput
-from windlass.model import access, commands, feed, namespace, page, schedule_commands
+from windlass.model import access, commands, feed, graph, namespace, page, schedule_commands
 from windlass.model.access import CreateKey, ListAudit, Role
 from windlass.model.commands import (
     BeginStep,
@@ -40,6 +40,7 @@ from windlass.model.commands import (
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.feed import ReadFeed
 from windlass.model.gate import GateKind
+from windlass.model.graph import AddJobs, ListGraphs, ListJobs, Need, NewJob, ReadNeeds
 from windlass.model.namespace import CreateNamespace
 from windlass.model.page import ListRuns
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
@@ -71,6 +72,11 @@ SCHEDULE = PutSchedule(
     namespace="shop", name="nightly", workflow="order", version="", queue="mail", input=b"[]", input_hash=HASH,
     timeout_for=None, timing=Timing(cron="0 9 * * *"), catch_up=CatchUp.LATEST, max_catch_up=1, overlap=Overlap.SKIP,
     jitter=Duration(0),
+)  # fmt: skip
+LINT = NewJob(name="lint", workflow="release.lint")
+TEST = NewJob(
+    name="test[3.11-linux]", workflow="release.test", queue="mail", matrix="test", max_parallel=2, timeout_for=MINUTE,
+    needs=(Need(upstream="lint", accepts=(RunStatus.COMPLETED, RunStatus.SKIPPED)), Need(upstream="shards")),
 )  # fmt: skip
 GOOD: list[Any] = [
     START,
@@ -105,17 +111,22 @@ GOOD: list[Any] = [
     CreateNamespace(name="shop"),
     CreateKey(id="key_" + "0" * 26, namespace="shop", roles=(Role.WORKER,), secret_hash=bytes(32), queues=("mail",)),
     ListAudit(namespace="*"),
+    AddJobs(**HELD, jobs=(LINT, TEST)),
+    ReadNeeds(namespace="shop", claims=((RUN, 1),)),
+    ListGraphs(namespace="shop", name="release", before=RUN),
+    ListJobs(namespace="shop", graph=RUN),
 ]  # fmt: skip
 # What is made inside, is an answer, or is part of another command.
 NOT_SENT = {
     "ProbeWorkers", "Started", "Probed", "Heartbeaten", "ClaimedRun", "StartChild", "WaitStep", "OpenWait", "FailStep",
     "Verdict", "Settled", "Suspended", "Outcome", "ClaimState", "Sent", "Cancelled", "Namespace", "NamespacePage",
-    "RunPage", "FeedEntry", "FeedPage", "Key", "Actor", "AuditEntry", "AuditPage",
+    "RunPage", "FeedEntry", "FeedPage", "Key", "Actor", "AuditEntry", "AuditPage", "Need", "NewJob", "Added", "Edge",
+    "Graph", "JobState", "JobView", "JobPage", "GraphView", "GraphPage", "Met", "NeedsOf",
 }  # fmt: skip
 
 
 def test_every_command_that_may_come_is_checked() -> None:
-    modules = (access, commands, feed, namespace, page, schedule_commands)
+    modules = (access, commands, feed, graph, namespace, page, schedule_commands)
     known = {
         name
         for module in modules
@@ -194,7 +205,18 @@ BIG = b"x" * (3 * 1024 * 1024 + 1)
         (GOOD[23], {"run_id": "x"}), (GOOD[25], {"limit": 0}), (GOOD[25], {"limit": 501}),
         (GOOD[25], {"cursor": "c" * 501}), (GOOD[25], {"subject_id": "\0"}), (GOOD[26], {"note": "n" * 2_001}),
         (GOOD[27], {"queues": ("",)}), (GOOD[27], {"expires_for": 0}), (GOOD[28], {"before": -1}),
-        (GOOD[28], {"limit": 501}),
+        (GOOD[28], {"limit": 501}), (GOOD[29], {"token": 0}), (GOOD[29], {"run_id": "x"}), (GOOD[29], {"output": BIG}),
+        (GOOD[29], {"jobs": (replace(LINT, name=""),)}), (GOOD[29], {"jobs": (replace(LINT, name="a/b"),)}),
+        (GOOD[29], {"jobs": (replace(LINT, name="a[b\n]"),)}), (GOOD[29], {"jobs": (replace(LINT, name="x" * 201),)}),
+        (GOOD[29], {"jobs": (replace(LINT, workflow="a b"),)}), (GOOD[29], {"jobs": (replace(LINT, queue=""),)}),
+        (GOOD[29], {"jobs": (replace(LINT, version="a\0"),)}), (GOOD[29], {"jobs": (replace(LINT, priority=11),)}),
+        (GOOD[29], {"jobs": (replace(LINT, input=BIG),)}), (GOOD[29], {"jobs": (replace(LINT, timeout_for=0),)}),
+        (GOOD[29], {"jobs": (replace(TEST, matrix="\0"),)}), (GOOD[29], {"jobs": (replace(TEST, max_parallel=0),)}),
+        (GOOD[29], {"jobs": (replace(TEST, needs=(Need(upstream="a\0"),)),)}),
+        (GOOD[30], {"claims": (("x", 1),)}), (GOOD[30], {"claims": ((RUN, 0),)}),
+        (GOOD[30], {"claims": ((RUN, 1),) * 10_001}), (GOOD[31], {"limit": 0}), (GOOD[31], {"limit": 501}),
+        (GOOD[31], {"before": "x"}), (GOOD[31], {"name": ""}), (GOOD[32], {"graph": "x"}), (GOOD[32], {"after": -2}),
+        (GOOD[32], {"after": 2**31}), (GOOD[32], {"limit": 501}),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else type(value).__name__,
 )  # fmt: skip
@@ -205,6 +227,43 @@ def test_a_value_that_cannot_be_is_refused_with_its_path(command: Any, changes: 
 
     assert refused.value.path
     assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "accepts", [(), (RunStatus.RUNNING,), (RunStatus.COMPLETED, RunStatus.WAITING)], ids=["none", "open", "one of two"]
+)
+@pytest.mark.spec("security:68")
+def test_a_need_accepts_ends_and_at_least_one(accepts: Any) -> None:
+    job = replace(TEST, needs=(Need(upstream="lint", accepts=accepts),))
+
+    with pytest.raises(InvalidInput, match=r"Job 'test\[3.11-linux\]': .*'lint'") as refused:
+        check(AddJobs(**HELD, jobs=(LINT, job)))
+
+    assert refused.value.reason == "invalid_needs"
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [(LINT,) * 10_001, (replace(LINT, needs=(Need(upstream="a"),) * 100_001),)],
+    ids=["jobs", "needs"],
+)
+@pytest.mark.spec("security:66")
+def test_a_graph_without_end_is_refused_before_its_jobs_are_looked_at(jobs: Any) -> None:
+    with pytest.raises(InvalidInput, match="A graph has at most 10") as refused:
+        check(AddJobs(**HELD, jobs=jobs))
+
+    assert refused.value.reason == "too_many"
+
+
+def test_names_of_jobs_come_back_composed_wherever_they_stand_and_ends_in_one_order() -> None:
+    ends = (RunStatus.SKIPPED, RunStatus.COMPLETED, RunStatus.SKIPPED)
+    cafe = replace(LINT, name="cafe\u0301", workflow="shop.cafe\u0301")
+    job = replace(TEST, needs=(Need(upstream="cafe\u0301", accepts=ends),))
+
+    first, second = check(AddJobs(**HELD, jobs=(cafe, job))).jobs
+
+    assert (first.name, first.workflow) == ("caf\u00e9", "shop.caf\u00e9")
+    assert second.needs == (Need(upstream="caf\u00e9", accepts=(RunStatus.COMPLETED, RunStatus.SKIPPED)),)
 
 
 def test_what_nobody_may_send_is_refused() -> None:

@@ -189,6 +189,21 @@ class PersonQuery(Asked, frozen=True, kw_only=True):
     by: Person | None = None
 
 
+# Graphs
+
+
+class GraphsQuery(Asked, frozen=True, kw_only=True):
+    name: Name | None = None
+    is_open: bool | None = None  # only those that are not over, or only those that are
+    before: RunIdText | None = None
+    limit: Limit = PAGE
+
+
+class JobsQuery(Asked, frozen=True, kw_only=True):
+    after: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None  # what the page before came with as `next`
+    limit: Limit = PAGE
+
+
 # What happens
 
 

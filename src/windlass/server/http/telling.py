@@ -63,6 +63,7 @@ def failure(value: Failure | None) -> told.FailureDetail | None:
 def _run_fields(value: Run) -> dict[str, Any]:
     return {
         "id": value.id,
+        "kind": value.kind,
         "namespace": value.namespace,
         "workflow": value.name,
         "version": value.version or None,
@@ -74,6 +75,7 @@ def _run_fields(value: Run) -> dict[str, Any]:
         "attempts": value.attempts,
         "recoveries": value.recoveries,
         "created_at": from_instant(value.created_at),
+        "ready_at": moment(value.ready_at),
         "started_at": moment(value.started_at),
         "finished_at": moment(value.finished_at),
         "expires_at": moment(value.expires_at),

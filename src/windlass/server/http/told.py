@@ -12,7 +12,7 @@ from windlass.model.explanation import Situation
 from windlass.model.failure import FailureKind
 from windlass.model.gate import GateKind
 from windlass.model.message import MessageKind
-from windlass.model.run import RunStatus
+from windlass.model.run import RunKind, RunStatus
 from windlass.model.schedule import CatchUp, Overlap, ScheduleStatus
 from windlass.model.step import StepKind, StepStatus
 from windlass.model.worker import Standing
@@ -67,6 +67,7 @@ class FailureDetail(Told, frozen=True, kw_only=True):
 
 class RunSummary(Told, frozen=True, kw_only=True):
     id: str
+    kind: RunKind  # the parent of a job is its graph, and parent_step its name there
     namespace: str
     workflow: str
     version: str | None
@@ -78,6 +79,7 @@ class RunSummary(Told, frozen=True, kw_only=True):
     attempts: int
     recoveries: int
     created_at: datetime
+    ready_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
     expires_at: datetime | None

@@ -6,15 +6,18 @@ import asyncio
 import contextvars
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar, overload
 
 from windlass.codec import Codec
+from windlass.define.decorating import decorate
 from windlass.define.event import Event
+from windlass.define.graph import Graph
 from windlass.define.options import DurationLike
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
 from windlass.define.schedule import CAUGHT_UP, CatchUpLike, OverlapLike, check_args, read_plan
+from windlass.define.written import Place
 from windlass.errors import InvalidInput, WindlassError
 
 LOGGER = logging.getLogger("windlass")
@@ -66,7 +69,7 @@ class Declarations:
         """
         options: dict[str, Any] = {"name": name, "version": version, "queue": queue, "retry": retry}
         options |= {"timeout": timeout, "visibility": visibility, "keep": keep}
-        return _decorate(self._registry.declare_workflow, function, options)
+        return decorate(self._registry.declare_workflow, function, options)
 
     @overload
     def step(self, function: StepFunction, /) -> StepFunction: ...
@@ -94,7 +97,7 @@ class Declarations:
     ) -> Any:
         """Give a function its options as a step; without this every function may be one. Returns it unchanged."""
         options = {"name": name, "retry": retry, "timeout": timeout, "visibility": visibility, "raises": raises}
-        return _decorate(self._registry.declare_step, function, options)
+        return decorate(self._registry.declare_step, function, options)
 
     def schedule(
         self,
@@ -135,6 +138,41 @@ class Declarations:
             return function
 
         return decorator
+
+    def graph(
+        self,
+        name: str,
+        /,
+        *,
+        input: Any = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry | None = None,
+        timeout: DurationLike | None = None,
+        visibility: DurationLike | None = None,
+        keep: DurationLike | None = None,
+    ) -> Graph:
+        """Declare a graph, to which `@graph.job` adds jobs that need each other: `release = app.graph("release")`.
+
+        `input` is the type of what it is started with, which its jobs read as `ctx.input`. `timeout` and `keep` are of
+        the whole graph; `queue`, `retry` and `visibility` hold for its jobs too, unless they say otherwise.
+        """
+        frame = sys._getframe(1)
+        code = frame.f_code
+        module = str(frame.f_globals.get("__name__", ""))
+        return Graph(
+            name,
+            registry=self._registry,
+            codec=self._codec,
+            place=Place(module, code.co_qualname, code.co_filename, frame.f_lineno),
+            input=input,
+            version=version,
+            queue=queue,
+            retry=retry,
+            timeout=timeout,
+            visibility=visibility,
+            keep=keep,
+        )
 
     def event(self, name: str, type: type[T], /) -> Event[T]:
         """Declare something that can be sent to runs: `replied = app.event("replied", str)`."""
@@ -178,16 +216,3 @@ def _refuse_misplaced(given: object) -> None:
             reason="invalid_schedule",
             path="cron",
         )
-
-
-def _decorate(declare: Callable[..., object], function: Any, options: Mapping[str, Any]) -> Any:
-    """Declare now, or answer with a decorator. The caller's locals help to read annotations of nested functions."""
-    if function is not None:
-        declare(function, local=sys._getframe(2).f_locals, **options)
-        return function
-
-    def decorator(function: Any) -> Any:
-        declare(function, local=sys._getframe(1).f_locals, **options)
-        return function
-
-    return decorator

@@ -111,7 +111,7 @@ class Registry(Workflows):
         Raises InvalidInput for arguments it does not take, AlreadyExists if the name is another schedule's.
         """
         given: object = function
-        plain = given.opening if isinstance(given, Openable) else signature.check_workflow_function(given)
+        plain = given.opening() if isinstance(given, Openable) else signature.check_workflow_function(given)
         workflow = self._declared_as(plain)
         if workflow is None or workflow.function is not plain:
             workflow = self.declare_workflow(plain, local=local)

@@ -45,7 +45,6 @@ class Openable:
     def __init__(self, opening: types.FunctionType) -> None:
         self._opening = opening
 
-    @property
     def opening(self) -> types.FunctionType:
         """The function that it is declared by. Never called."""
         return self._opening

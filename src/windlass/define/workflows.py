@@ -191,7 +191,7 @@ def identity_of(function: Callable[..., Any]) -> Identity:
 def check_workflow(wanted: object, verb: str) -> types.FunctionType:
     """The function of a workflow, or what stands for one."""
     if isinstance(wanted, Openable):
-        return wanted.opening
+        return wanted.opening()
     refuse_result(wanted, verb, reason="invalid_workflow")
     if not isinstance(wanted, types.FunctionType):
         raise InvalidInput(

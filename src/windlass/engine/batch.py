@@ -36,6 +36,10 @@ class Kind(Protocol):
         """From an item to what to sort by, so that two batches lock the same rows in the same order."""
         ...
 
+    def prepare(self, items: Sequence[Any]) -> None:
+        """A batch of these is about to be written. Called before its transaction, and in the loop's own thread."""
+        ...
+
     def is_single(self, items: Sequence[Any]) -> bool:
         """Is this one statement, which needs no begin and commit around it?"""
         ...
@@ -160,6 +164,8 @@ class Batcher:
         async def write(tx: Tx) -> dict[str, Sequence[Any]]:
             return {kind: await self._kinds[kind].write(tx, rows) for kind, rows in items.items()}
 
+        for kind, rows in items.items():
+            self._kinds[kind].prepare(rows)
         name = "+".join(sorted(items))
         single = len(items) == 1 and all(self._kinds[kind].is_single(rows) for kind, rows in items.items())
         written = await run_until_answered(self._store, self._clock, name, write, single=single, is_cancellable=False)

@@ -257,6 +257,7 @@ def _ending(run: Run, history: Sequence[Step], *, max_recoveries: int, now: Inst
         failure=failure,
         parent=run.parent,
         schedule=run.schedule,
+        job=run.job,
     )
 
 

@@ -18,6 +18,7 @@ from windlass.engine.control import EngineControl
 from windlass.engine.drain import should_drain
 from windlass.engine.feed import EngineFeed
 from windlass.engine.finish import FinishRuns
+from windlass.engine.graph import add, graphs
 from windlass.engine.missing import no_run, no_run_of_key
 from windlass.engine.namespaces import EngineNamespaces
 from windlass.engine.offers import Offers
@@ -53,6 +54,7 @@ from windlass.model.commands import (
     Suspended,
 )
 from windlass.model.explanation import Explanation
+from windlass.model.graph import AddJobs, Added, NeedsOf, ReadNeeds
 from windlass.model.message import Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
@@ -105,6 +107,7 @@ class Engine:
         self.runs = EngineRuns(self.parts)
         self.control = EngineControl(self.parts)
         self.schedules = EngineSchedules(self.parts)
+        self.graphs = graphs.EngineGraphs(self.parts)
         self.work = EngineWork(self.parts)
         self.feed = EngineFeed(self.parts)
         self.namespaces = EngineNamespaces(self.parts)
@@ -271,6 +274,12 @@ class EngineWork(EngineWorkers):
 
     async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
         return await offspring.cancel_child(self._parts, claim, command)
+
+    async def add_jobs(self, command: AddJobs) -> Added:
+        return await add.add_jobs(self._parts, command)
+
+    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
+        return await graphs.read_needs(self._parts, command)
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         return await release.look_at_claims(self._parts, command)

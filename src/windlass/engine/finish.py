@@ -9,15 +9,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from windlass.engine.family import wake_parents
+from windlass.engine.graph.dispatch import Dispatch
+from windlass.engine.graph.lock import ancestors_of, lock_graphs
+from windlass.engine.graph.settle import Settled, settle, tell_of_settled
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
 from windlass.engine.send import tell_of_news
 from windlass.errors import ClaimLost
 from windlass.model.commands import FinishRun
+from windlass.model.graph import Graph
 from windlass.model.run import Run, RunId
 from windlass.model.time import Instant
 from windlass.notify.local import ended_topic, run_topic
 from windlass.store.base import Tx
+from windlass.store.queries.run_reads import Relatives
 
 
 class FinishRuns:
@@ -25,24 +30,51 @@ class FinishRuns:
         self._parts = parts
         self._told: list[Run] = []  # parents for whom there is news, by the one batch of these that is being written
         self._released = Released()  # and runs of schedules that waited for one of these
+        self._settled = Settled()  # and what became of the graphs that jobs among these belong to
+        self._dispatch: Dispatch | None = None  # slots of waiting workers, for jobs that these release
 
     order = attrgetter("namespace", "run_id")
+
+    def prepare(self, items: Sequence[FinishRun]) -> None:
+        self._drop_slots()  # of a batch that was refused, and comes again in halves
+        namespaces = {item.namespace for item in items if item.job is not None}
+        if namespaces and self._parts.offers.are_open:
+            slots = self._parts.offers.set_aside(namespaces)
+            self._dispatch = Dispatch(slots, asked_at=self._parts.clock.monotonic())
 
     def is_single(self, items: Sequence[FinishRun]) -> bool:
         return all(item.parent is None and item.schedule is None and item.knows_family for item in items)
 
     async def write(self, tx: Tx, items: Sequence[FinishRun]) -> Sequence[Any]:
-        self._told, self._released = [], Released()
+        self._told, self._released, self._settled = [], Released(), Settled()
+        before = [] if self._dispatch is None else self._dispatch.begin()
         items = await _with_families(tx, items)
-        schedules = await lock_schedules(tx, ((item.namespace, item.schedule) for item in items))
-        parents = await self._lock_families(tx, items)
+        graphs = await lock_graphs(tx, ((item.namespace, _graph_of(item)) for item in items))
+        of_graphs = ((namespace, graph.schedule) for (namespace, _), graph in graphs.items())
+        schedules = await lock_schedules(tx, [*((item.namespace, item.schedule) for item in items), *of_graphs])
+        parents = await self._lock_families(tx, items, list(graphs.values()))
         done = await tx.runs.finish(items)
         if parents:
             await self._tell_parents(tx, items, done, parents)
+        for (namespace, id), graph in graphs.items():
+            ended = {
+                item.job: item.status
+                for ordinal, item in enumerate(items)
+                if ordinal in done and item.job is not None and (item.namespace, item.parent) == (namespace, id)
+            }
+            if ended:
+                ancestors = parents.get(namespace, {})
+                self._settled.add(await settle(tx, graph, ended, ancestors=ancestors, dispatch=self._dispatch))
         if schedules and done:
             self._released = await release_next(tx, schedules, now=await tx.now())
         if len(done) == len(items):
             return [done[ordinal] for ordinal in range(len(items))]
+        if self._dispatch is not None:
+            await self._dispatch.confirm(tx, before)
+        return await self._outcomes(tx, items, done)
+
+    async def _outcomes(self, tx: Tx, items: Sequence[FinishRun], done: Mapping[int, Instant]) -> list[Any]:
+        """Of a batch of which not every row was written: a repeat, or a claim that is lost."""
         now = await tx.now()
         outcomes: list[Any] = []
         for ordinal, item in enumerate(items):
@@ -58,17 +90,24 @@ class FinishRuns:
             outcomes.append(now if same else ClaimLost(item.run_id, token=item.token))
         return outcomes
 
-    async def _lock_families(self, tx: Tx, items: Sequence[FinishRun]) -> dict[str, dict[RunId, Run]]:
-        """Every run this batch ends and every parent of one, in the order of ids: no two batches wait in a ring."""
-        if all(item.parent is None for item in items):
+    async def _lock_families(
+        self, tx: Tx, items: Sequence[FinishRun], graphs: Sequence[Graph]
+    ) -> dict[str, dict[RunId, Run]]:
+        """Every run this batch ends and every parent of one, in the order of ids: no two batches wait in a ring.
+
+        The parent of a job is its graph, which is locked already: its run matters only to those who wait for it.
+        """
+        ancestors = ancestors_of(graphs)
+        if not ancestors and all(item.parent is None or item.job is not None for item in items):
             return {}
         locked = {}
         for namespace in sorted({item.namespace for item in items}):
             own = [item for item in items if item.namespace == namespace]
-            ids = [*(item.run_id for item in own), *(item.parent for item in own if item.parent is not None)]
+            ids = [*(item.run_id for item in own), *ancestors_of([it for it in graphs if it.namespace == namespace])]
+            ids += [item.parent for item in own if item.parent is not None and item.job is None]
             found = await tx.runs.lock_all(namespace, ids=ids)
             # A child whose parent was tried again belongs to the new one, which its holder cannot know.
-            moved = {run.parent for run in found.values() if run.parent is not None} - found.keys()
+            moved = {run.parent for run in found.values() if run.parent is not None and run.job is None} - found.keys()
             locked[namespace] = {**found, **await tx.runs.lock_all(namespace, ids=moved)}
         return locked
 
@@ -80,7 +119,7 @@ class FinishRuns:
             ended = [
                 (item.run_id, parent, item.status)
                 for ordinal, item in enumerate(items)
-                if ordinal in done and item.namespace == namespace
+                if ordinal in done and item.namespace == namespace and item.job is None and item.run_id in locked
                 if (parent := locked[item.run_id].parent) is not None
             ]
             # A parent that ended in this very batch waits for nobody any more.
@@ -102,9 +141,23 @@ class FinishRuns:
             tell_of_news(self._parts, parent)
         released, self._released = self._released, Released()
         tell_of_release(self._parts, released)
+        settled, self._settled = self._settled, Settled()
+        tell_of_settled(self._parts, settled)
+        dispatch, self._dispatch = self._dispatch, None
+        if dispatch is not None:
+            dispatch.deliver()
 
     def after_failure(self, items: Sequence[FinishRun]) -> None:
-        return None
+        self._drop_slots()
+
+    def _drop_slots(self) -> None:
+        dispatch, self._dispatch = self._dispatch, None
+        if dispatch is not None:
+            dispatch.drop()
+
+
+def _graph_of(item: FinishRun) -> RunId | None:
+    return None if item.job is None else item.parent
 
 
 async def _with_families(tx: Tx, items: Sequence[FinishRun]) -> Sequence[FinishRun]:
@@ -112,13 +165,15 @@ async def _with_families(tx: Tx, items: Sequence[FinishRun]) -> Sequence[FinishR
     unknown = [item for item in items if not item.knows_family]
     if not unknown:
         return items
-    found: dict[tuple[str, RunId], tuple[RunId | None, str | None]] = {}
+    found: dict[tuple[str, RunId], Relatives] = {}
     for namespace in {item.namespace for item in unknown}:
         ids = [item.run_id for item in unknown if item.namespace == namespace]
         relatives = await tx.runs.relatives(namespace, ids=ids)
-        found.update({(namespace, run_id): pair for run_id, pair in relatives.items()})
+        found.update({(namespace, run_id): family for run_id, family in relatives.items()})
     completed = []
     for item in items:
-        pair = (None, None) if item.knows_family else found.get((item.namespace, item.run_id), (None, None))
-        completed.append(item if pair == (None, None) else replace(item, parent=pair[0], schedule=pair[1]))
+        family = None if item.knows_family else found.get((item.namespace, item.run_id))
+        if family is not None:
+            item = replace(item, parent=family.parent, schedule=family.schedule, job=family.job)
+        completed.append(item)
     return completed

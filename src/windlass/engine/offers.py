@@ -6,7 +6,7 @@ between the insert and the hand-over, the run is an ordinary claim nobody releas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from windlass.model.commands import ClaimedRun, ClaimRuns
@@ -25,8 +25,15 @@ class Offer:
         self._waiter, self._orphan = waiter, orphan
         self._is_abandoned = False
 
+    def serves(self, served: Served) -> bool:
+        return served in self._served
+
+    @property
+    def free(self) -> int:
+        return self.command.limit - len(self.taken) - self.in_flight
+
     def accepts(self, served: Served) -> bool:
-        return served in self._served and len(self.taken) + self.in_flight < self.command.limit
+        return served in self._served and self.free > 0
 
     def reserve(self) -> None:
         self.in_flight += 1
@@ -52,6 +59,34 @@ class Offer:
         self.taken.clear()
 
 
+class Slots:
+    """Slots of several offers, set aside for whatever a transaction may bring. Which lanes they fit is known only there.
+
+    The transaction may be driven on another thread, so it counts here and leaves the offers alone until it is over.
+    """
+
+    def __init__(self, reserved: Sequence[tuple[Offer, int]]) -> None:
+        self._reserved = reserved
+        self._left = [count for _, count in reserved]
+
+    def reset(self) -> None:
+        """The transaction is run once more."""
+        self._left = [count for _, count in self._reserved]
+
+    def take(self, namespace: str, served: Served) -> Offer | None:
+        for place, (offer, _) in enumerate(self._reserved):
+            if self._left[place] and offer.command.namespace == namespace and offer.serves(served):
+                self._left[place] -= 1
+                return offer
+        return None
+
+    def give_back(self, used: Mapping[int, int]) -> None:
+        """Those that nothing was claimed for; `used` says how many of each offer were delivered."""
+        for offer, count in self._reserved:
+            for _ in range(count - used.get(id(offer), 0)):
+                offer.give_back()
+
+
 class Offers:
     """The offers open in this process."""
 
@@ -70,6 +105,16 @@ class Offers:
     def are_open(self) -> bool:
         """Whether there are any at all: a start that asks for one costs more than most of what follows."""
         return bool(self._open)
+
+    def set_aside(self, namespaces: Collection[str]) -> Slots:
+        """All that is free, for a transaction that may bring runs to claim."""
+        reserved = [
+            (offer, offer.free) for offer in self._open if offer.command.namespace in namespaces and offer.free > 0
+        ]
+        for offer, count in reserved:
+            for _ in range(count):
+                offer.reserve()
+        return Slots(reserved)
 
     def reserve(self, namespace: str, served: Served) -> Offer | None:
         for offer in self._open:

@@ -56,6 +56,9 @@ class StartRuns:
     def order(self, item: Request) -> tuple[str, str, str]:
         return (item.command.namespace, item.command.key or "", item.run_id)
 
+    def prepare(self, items: Sequence[Request]) -> None:
+        return None
+
     def is_single(self, items: Sequence[Request]) -> bool:
         if any(item.command.key is not None for item in items):
             return False

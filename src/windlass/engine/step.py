@@ -17,6 +17,9 @@ class BeginSteps:
 
     order = attrgetter("namespace", "run_id", "key")
 
+    def prepare(self, items: Sequence[BeginStep]) -> None:
+        return None
+
     def is_single(self, items: Sequence[BeginStep]) -> bool:
         return True
 
@@ -52,6 +55,9 @@ class CompleteSteps:
     """Results, kept for ever. The same result under the same token is a repeat; under another it is ClaimLost."""
 
     order = attrgetter("namespace", "run_id", "key")
+
+    def prepare(self, items: Sequence[CompleteStep]) -> None:
+        return None
 
     def is_single(self, items: Sequence[CompleteStep]) -> bool:
         return all(item.renew_for is None for item in items)  # a claim that runs short is a second row to write

@@ -40,14 +40,23 @@ def may_wait(job: JobState) -> bool:
     return job.run.unmet > 0 and job.run.attempts == 0 and not job.run.status.is_terminal
 
 
-def decide(ended: Mapping[str, RunStatus], below: Below, *, matrices: Mapping[str, JobState] | None = None) -> Decided:
+def decide(
+    ended: Mapping[str, RunStatus],
+    below: Below,
+    *,
+    matrices: Mapping[str, JobState] | None = None,
+    skips: Mapping[str, str] | None = None,
+) -> Decided:
     """What follows from the end of these jobs. `below` must know the edges of whatever is skipped, too.
 
-    `matrices`: those of the ended jobs that belong to a matrix with a window; others free no turn.
+    `matrices`: those of the ended jobs that belong to a matrix with a window; others free no turn. `skips`: jobs that
+    are skipped to begin with, and because of which.
     """
     worklist = _Worklist(below, matrices or {})
     for name in sorted(ended):
         worklist.add(name, ended[name])
+    for name, because in (skips or {}).items():
+        worklist.skip(name, because)
     worklist.work()
     return worklist.decided()
 
@@ -76,14 +85,14 @@ class _Worklist:
                 if status in edge.accepts:
                     self._meet(edge.job)
                 else:
-                    self._skip(edge.job, name)
+                    self.skip(edge.job, name)
             self._free_turn(name, status)
 
     def _meet(self, job: str) -> None:
         if job in self._jobs and may_wait(self._jobs[job]):
             self._met[job] = self._met.get(job, 0) + 1
 
-    def _skip(self, job: str, because: str) -> None:
+    def skip(self, job: str, because: str) -> None:
         if job in self._skipped or job not in self._jobs or not may_wait(self._jobs[job]):
             return
         self._skipped[job] = because
@@ -100,7 +109,7 @@ class _Worklist:
             return  # nor had this one
         elif job.fail_fast and status is not RunStatus.COMPLETED:
             for sibling in tuple(waiting):
-                self._skip(sibling, name)
+                self.skip(sibling, name)
         elif waiting:
             self._turns.append(waiting.pop(0))
             self._meet(self._turns[-1])

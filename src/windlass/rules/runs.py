@@ -9,7 +9,9 @@
    └─dispatch─► running
 
 From every state that is not the end: cancel ─► cancelled. From every one that nobody executes: pause ─► paused, and
-expire ─► failed; a run that is executed is marked as held, and paused when it is given back.
+expire ─► failed; a run that is executed is marked as held, and paused when it is given back. In graphs: a run that is
+claimed and brings jobs waits for them, until the last of them ends it; a job waits for those it needs, then it is pending,
+or skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from msgspec.structs import replace
 
 from windlass.errors import WrongState
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.run import Run, RunStatus
+from windlass.model.run import Run, RunKind, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import MINUTE, SECOND, Duration, Instant
 from windlass.rules.steps import next_wait
@@ -47,6 +49,12 @@ TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
         (RunStatus.RUNNING, RunStatus.COMPLETED),
         (RunStatus.RUNNING, RunStatus.FAILED),
         *((parked, RunStatus.FAILED) for parked in PARKED),  # its time was over, and nobody came for it
+        (RunStatus.WAITING, RunStatus.COMPLETED),  # a graph, by its last job
+        (RunStatus.PAUSED, RunStatus.COMPLETED),
+        (RunStatus.WAITING, RunStatus.SKIPPED),  # a job, by one that it needed
+        (RunStatus.PAUSED, RunStatus.SKIPPED),
+        (None, RunStatus.PAUSED),  # a job that joins a paused graph
+        (None, RunStatus.COMPLETED),  # copied from a graph that is tried again
         (RunStatus.PAUSED, RunStatus.FAILED),
         *((RunStatus.PAUSED, parked) for parked in PARKED),
         *((status, RunStatus.CANCELLED) for status in OPEN),
@@ -210,8 +218,15 @@ def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:
     return _unclaimed(run, RunStatus.SLEEPING if is_sleep else RunStatus.PENDING, due_at)
 
 
+def open_graph(run: Run) -> Run:
+    """It is a graph from now on, and waits for its jobs. What a person wants paused is paused, and so are they."""
+    _expect(run, RunStatus.RUNNING)
+    status = RunStatus.PAUSED if run.is_held else RunStatus.WAITING
+    return replace(_unclaimed(run, status, None), available_at=None, kind=RunKind.GRAPH)
+
+
 def is_queued(run: Run) -> bool:
-    """Has it not begun because a run before it is not over?"""
+    """Has it not begun because a run before it is not over? Of its schedule, or one that it needs in its graph."""
     return run.unmet > 0 and run.attempts == 0
 
 

@@ -55,6 +55,7 @@ def _end(
         result_hash=hashlib.blake2b(hashed, digest_size=16).digest(),
         parent=claimed.parent,
         schedule=claimed.schedule,
+        job=claimed.job,
     )
 
 

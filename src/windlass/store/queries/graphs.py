@@ -151,10 +151,6 @@ class EdgeQueries:
         """Insert edges. One that is there stays as it is."""
         await self._connection.batch("create_edges", [_new_edge(namespace, graph, edge) for edge in edges])
 
-    async def narrow(self, namespace: str, graph: RunId, edges: Iterable[Edge]) -> None:
-        """Save what edges that are there accept from now on."""
-        await self._connection.batch("narrow_edges", [_new_edge(namespace, graph, edge) for edge in edges])
-
     async def resolve(self, namespace: str, graph: RunId, *, group: str) -> None:
         """The members of a group have edges of their own now."""
         await self._connection.run("resolve_edges", namespace=namespace, graph=graph, upstream=group)

@@ -45,11 +45,6 @@ insert into edges (namespace, graph, job, upstream, accepts, is_group, is_resolv
 values (:namespace, :graph, :job, :upstream, :accepts, :is_group, :is_resolved)
 on conflict do nothing;
 
--- name: narrow_edges
--- A job that needs a member also by name: what both ways accept.
-update edges set accepts = :accepts
- where namespace = :namespace and graph = :graph and job = :job and upstream = :upstream;
-
 -- name: resolve_edges
 -- The members of a group have edges of their own now.
 update edges set is_resolved = 1

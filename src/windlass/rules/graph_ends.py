@@ -1,0 +1,58 @@
+"""How a graph ends, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windlass.model.failure import Failure, FailureKind
+from windlass.model.graph import Graph, JobState
+from windlass.model.run import RunStatus
+from windlass.model.time import MINUTE, Duration
+from windlass.rules.runs import expired
+
+CLEANUP_FOR = Duration(10 * MINUTE)  # what the cleanup jobs of a graph that was cancelled may take, each
+TOLD = 3  # failed jobs that are named
+
+
+def how_it_ends(graph: Graph) -> RunStatus:
+    """Once its last job is over: what was decided before that; else one failure is enough, and skipped is no failure."""
+    if graph.ending is not None:
+        return graph.ending
+    if graph.failed:
+        return RunStatus.FAILED
+    return RunStatus.CANCELLED if graph.cancelled else RunStatus.COMPLETED
+
+
+def failure_of(graph: Graph, failed: Sequence[tuple[str, Failure | None]]) -> Failure:
+    """Why a graph failed: the first of its jobs that did, or its time-out."""
+    if graph.ending is RunStatus.FAILED:
+        return expired()
+    count = f"1 of {graph.jobs} jobs" if graph.failed == 1 else f"{graph.failed} of {graph.jobs} jobs"
+    named = "; ".join(f"{name} ({_brief(failure)})" for name, failure in failed)
+    more = "" if graph.failed <= len(failed) else f"; and {graph.failed - len(failed)} more"
+    skipped = f" {graph.skipped} skipped." if graph.skipped else ""
+    first = failed[0][1] if failed else None
+    return Failure(
+        kind=FailureKind.LOGIC if first is None else first.kind,
+        type="JobsFailed",
+        message=f"{count} failed: {named}{more}.{skipped}",
+    )
+
+
+def _brief(failure: Failure | None) -> str:
+    if failure is None:
+        return "unknown"
+    first = failure.message.split("\n", 1)[0]
+    return f"{failure.type}: {first[:200]}" if first else failure.type
+
+
+def is_cancelled_with(job: JobState, graph: Graph) -> bool:
+    """Does this job end when its graph is cancelled? Cleanup jobs get their turn; asked a second time, they end too."""
+    return not job.is_cleanup or graph.ending is not None
+
+
+def time_left(job: JobState, graph: Graph) -> Duration | None:
+    """The time-out of a job whose needs are met now; what cleans up behind a cancelled graph has a bound."""
+    if graph.ending is None:
+        return job.timeout_for
+    return CLEANUP_FOR if job.timeout_for is None else min(job.timeout_for, CLEANUP_FOR)

@@ -24,7 +24,7 @@ from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
-from windlass.model.run import RunStatus
+from windlass.model.run import RunKind, RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import Instant
 from windlass.rules.runs import expired
@@ -354,7 +354,9 @@ class Execution:
             )
         else:
             error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
-            if error is None:
+            if error is None and self.definition.spawns is not None and self.claimed.kind is RunKind.GROUP:
+                self.ending.end(last_words.spawn(self, root.result()))
+            elif error is None:
                 self.ending.finish(last_words.succeeded(self, root.result()))
             else:
                 self.ending.finish(last_words.failed(self, failures.of_workflow(error, codec=self.codec)))

@@ -10,6 +10,7 @@ import msgspec
 from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import Claim, FinishRun, HoldRun
 from windlass.model.failure import Failure, FailureKind
+from windlass.model.graph import AddJobs
 from windlass.model.run import RunStatus
 from windlass.model.time import SECOND, Duration
 from windlass.telemetry.observer import Departure
@@ -64,10 +65,31 @@ async def finish(execution: Execution, command: FinishRun) -> None:
     finished(execution, command)
 
 
+async def spawn(execution: Execution, value: object) -> None:
+    """A generator is over together with the jobs it returned, or failed because of them."""
+    claimed, definition = execution.claimed, execution.definition
+    assert definition.spawns is not None
+    try:
+        jobs = definition.spawns(value, execution.codec)
+        output = execution.codec.encode([job.name for job in jobs])
+    except InvalidInput as refused:
+        failure = Failure(kind=FailureKind.LOGIC, type="InvalidGraph", message=str(refused))
+        return await finish(execution, failed(execution, failure))
+    added = await execution.host.work.add_jobs(
+        AddJobs(
+            namespace=execution.host.namespace, run_id=claimed.run_id, token=claimed.token, jobs=jobs, output=output
+        )
+    )
+    _ended(execution, added.status, added.failure)
+
+
 def finished(execution: Execution, command: FinishRun) -> None:
     """The end is on record."""
-    failure = command.failure
-    execution.outcome, execution.ending.departure = command.status, DEPARTURES[command.status]
+    _ended(execution, command.status, command.failure)
+
+
+def _ended(execution: Execution, status: RunStatus, failure: Failure | None) -> None:
+    execution.outcome, execution.ending.departure = status, DEPARTURES[status]
     if failure is not None:
         execution.ending.error = failure.type
         failures.tell_run(execution.claimed, failure)

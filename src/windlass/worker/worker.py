@@ -16,6 +16,7 @@ from windlass.errors import InvalidInput, NotFound, WindlassError
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, HoldRun
 from windlass.model.duration import describe
 from windlass.model.failure import Failure, FailureKind
+from windlass.model.graph import NeedsOf
 from windlass.model.run import WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
@@ -27,6 +28,7 @@ from windlass.worker.drain import Drain
 from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Durations, Host
+from windlass.worker.jobs import JobRunContext, Jobs
 from windlass.worker.last_words import LATER, NO_DELAY
 from windlass.worker.noting import Noting
 from windlass.worker.presence import Presence
@@ -96,6 +98,7 @@ class Worker:
             left=self._left,
         )
 
+        self._jobs = Jobs(self._host, begin=self._begin_safely, spawn=self._spawn)
         self._presence = Presence(
             host=self._host,
             id=self.id,
@@ -210,12 +213,8 @@ class Worker:
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
             pause, self._claiming = FIRST_PAUSE, None
-            for run in claimed:
-                try:
-                    self._begin(run)
-                except Exception:
-                    LOGGER.exception("Run %s is given back: an error of the worker itself", run.run_id)
-                    self._spawn(self._give_back(run, delay_for=LATER))
+            for run in self._jobs.take(claimed):
+                self._begin_safely(run)
 
     async def _enter_anew(self) -> None:
         try:
@@ -276,7 +275,7 @@ class Worker:
 
     @property
     def _free_slots(self) -> int:
-        return self._slots - len(self._executions)
+        return self._slots - len(self._executions) - self._jobs.count
 
     async def _wait_for_slots(self) -> None:
         """A claim of many costs hardly more than a claim of one, so a full worker lets some slots gather first."""
@@ -287,7 +286,14 @@ class Worker:
             self._slot_freed.clear()
             await self._slot_freed.wait()
 
-    def _begin(self, run: ClaimedRun) -> None:
+    def _begin_safely(self, run: ClaimedRun, needs: NeedsOf | None = None) -> None:
+        try:
+            self._begin(run, needs)
+        except Exception:
+            LOGGER.exception("Run %s is given back: an error of the worker itself", run.run_id)
+            self._spawn(self._give_back(run, delay_for=LATER))
+
+    def _begin(self, run: ClaimedRun, needs: NeedsOf | None) -> None:
         definition = self._host.registry.workflow_or_none(run.name, run.version)
         if definition is None:
             # Declared anew since the claim was asked for, as a notebook may do: somebody else may know it.
@@ -302,16 +308,20 @@ class Worker:
             LOGGER.warning("Run %s is given back: its input cannot be read: %s", run.run_id, error)
             self._spawn(self._give_back(run, delay_for=LATER))
             return
+        if definition.plan is not None:
+            self._spawn(self._jobs.open_graph(run, definition))
+            return
         execution = Execution(run, definition, self._host)
         if execution.tenure.until <= execution.claimed_at:  # to the store it is ours for longer than we may use it
             LOGGER.warning("Run %s is given back: the answer to its claim came too late", run.run_id)
             self._spawn(self._give_back(run))
             return
+        ctx = RunContext(execution) if needs is None else JobRunContext(execution, needs)
         self._executions.add(execution)
         if len(self._executions) == 1:
             self._watch_loop()
         try:
-            coroutine = definition.function(RunContext(execution), *arguments)
+            coroutine = definition.function(ctx, *arguments)
         except Exception as error:  # a decorator that takes other arguments than it shows: the workflow's own failure
             coroutine = _raise(error)
         execution.begin(coroutine)

@@ -6,14 +6,19 @@ from importlib.metadata import version as _version
 
 from windlass.app import App
 from windlass.client.calls import Call, call
+from windlass.client.graphs import GraphHandle, GraphResult, JobInfo
 from windlass.client.handle import Handle
 from windlass.client.schedules import ScheduleInfo
-from windlass.client.sync import SyncHandle
+from windlass.client.sync import SyncGraphHandle, SyncHandle
 from windlass.define.child import Child
 from windlass.define.context import Context
 from windlass.define.current import StepInfo, current_step
 from windlass.define.event import Event
+from windlass.define.graph import Graph
+from windlass.define.job_context import JobContext, Need
+from windlass.define.needs import after
 from windlass.define.retry import Retry
+from windlass.define.spawn import Spawn
 from windlass.errors import (
     AlreadyExists,
     AmbiguousStep,
@@ -49,6 +54,15 @@ __all__ = [
     "ScheduleInfo",
     "Event",
     "Child",
+    "Graph",
+    "after",
+    "JobContext",
+    "Need",
+    "Spawn",
+    "GraphHandle",
+    "SyncGraphHandle",
+    "GraphResult",
+    "JobInfo",
     "Decision",
     "Retry",
     "StepError",

@@ -1,6 +1,6 @@
 """What users hold: an App declares workflows, starts runs, and executes them.
 
-    declare   workflow · step · event · schedule           define/declarations.py: synchronous, writes nothing
+    declare   workflow · step · event · schedule · graph   define/declarations.py: synchronous, writes nothing
     ask       start · start_many · handle · pause · resume client/asks.py: opens the database at the first await, once
               schedules                                    client/schedules.py
               sync: the same, blocking                     client/sync.py
@@ -21,13 +21,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack, overload
 
 from windlass import process
-from windlass.api.service import Control, Runs
+from windlass.api.service import Control, Graphs, Runs
 from windlass.api.service import Schedules as ScheduleService
 from windlass.client.asks import Asks
 from windlass.client.client import Client
+from windlass.client.graphs import GraphResult
 from windlass.client.handle import Door
 from windlass.client.opening import Opening
 from windlass.client.schedules import Schedules
@@ -35,6 +36,7 @@ from windlass.client.sync import Sync
 from windlass.codec import Codec, Hook
 from windlass.define.context import Context
 from windlass.define.declarations import Declarations, Declaring
+from windlass.define.graph import Graph
 from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
@@ -108,26 +110,30 @@ class App(Declarations, Asks):
 
     # Execute
 
+    @overload
+    def run(self, graph: Graph, /, *args: Any, **options: Unpack[StartOptions]) -> GraphResult: ...
+
+    @overload
     def run(
         self,
         fn: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
         /,
         *args: *Ts,
         **options: Unpack[StartOptions],
-    ) -> R:
+    ) -> R: ...
+
+    def run(self, fn: Callable[..., Any], /, *args: *Ts, **options: Unpack[StartOptions]) -> Any:
         """Start a run, execute it here, and return its result: for scripts. Blocks; raises RunFailed.
 
         With `key=` a program that was killed goes on where it stood when it is run again.
         """
         definition = self._registry.find_workflow(fn, verb="app.run")
-        given: Mapping[str, Any] = options
-        refuse_unknown_options(given, verb="run", function=fn, args=args, allowed=START_OPTIONS)
-        self._opening.check_free("app.run()", f"handle = await app.start({_arguments(fn, args, given)})")
+        refuse_unknown_options(options, verb="run", function=fn, args=args, allowed=START_OPTIONS)
+        self._opening.check_free("app.run()", f"handle = await app.start({_arguments(definition, args, options)})")
         try:
-            result: R = asyncio.run(self._run(definition, args, given))
+            return asyncio.run(self._run(definition, args, options))
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None  # where the loop stood when it heard of it helps nobody
-        return result
 
     def serve(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> None:
         """Execute runs until SIGINT or SIGTERM, then let running bodies end. Blocks.
@@ -242,6 +248,10 @@ class App(Declarations, Asks):
         opened = await self._opening.get()
         return opened.control
 
+    async def _graphs(self) -> Graphs:
+        opened = await self._opening.get()
+        return opened.graphs
+
     async def _schedule_service(self) -> ScheduleService:
         opened = await self._opening.get()
         return opened.schedules
@@ -295,6 +305,8 @@ class App(Declarations, Asks):
         from windlass.worker.interrupts import ended_in_order
 
         queues = {"default", definition.queue, options.get("queue") or definition.queue}
+        if definition.plan is not None:  # its jobs have queues of their own
+            queues |= {item.queue for item in self._registry.workflows}
         with ended_in_order():
             try:
                 async with self._working(queues, is_script=True):
@@ -324,6 +336,7 @@ class App(Declarations, Asks):
             registry=self._registry,
             clock=self._clock,
             control=self._control,
+            graphs=self._graphs,
             new_id=Ids(self._clock, self._rng).message,
             worker_command=self._worker_command,
         )
@@ -363,8 +376,8 @@ def _check_queues(queues: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def _arguments(fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
-    name = getattr(fn, "__name__", type(fn).__name__)
+def _arguments(definition: WorkflowDefinition, args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    name = definition.function.__name__
     given = [f"{option}={shorten(value)}" for option, value in options.items()]
     return ", ".join([name, *map(shorten, args), *given])
 

@@ -191,3 +191,70 @@ def executing() -> None:
     assert_type(app.run(order, "7", key="order-7"), Receipt)
     app.run(report)
     app.serve(queues=["default", "reports"], slots=3)
+
+
+release = app.graph("release", input=Receipt, queue="ci", timeout="1h", keep="30d", retry=windlass.Retry(2))
+
+
+@release.job
+async def lint(ctx: windlass.JobContext) -> int:
+    return len(ctx.graph_id)
+
+
+@release.job(needs=[lint], matrix={"py": ["3.11", "3.12"], "size": [1, 2]}, max_parallel=2, fail_fast=True)
+async def test(ctx: windlass.JobContext, py: str, size: int) -> float:
+    return size / len(py)
+
+
+@release.group(needs=[lint, "test"], timeout="10m")
+async def shards(ctx: windlass.JobContext) -> list[windlass.Spawn]:
+    first = release.spawn(ship, 1, name="first")
+    assert_type(first, windlass.Spawn)
+    return [first, release.spawn(ship, 2, name="second", needs=[lint, first, windlass.after("test", on="always")])]
+
+
+@release.job(
+    needs=[windlass.after(test, on={"completed", "failed"}), windlass.after(shards, if_failed="run")], cleanup=True
+)
+async def tell(ctx: windlass.JobContext) -> str:
+    await ctx.step(charge, "7", 3)
+    assert_type(ctx.job, str)
+    assert_type(ctx.input, Any)
+    for name in ctx.needs:
+        assert_type(name, str)
+    need: windlass.Need = ctx.needs[lint]
+    assert_type(need.error, str | None)
+    return f"{need.status} {need.output} {len(ctx.needs['test'])}"
+
+
+async def graphs(ctx: windlass.Context) -> None:
+    assert_type(release, windlass.Graph)
+    assert_type(await test(windlass_job(), "3.11", 1), float)
+    assert_type(release.plan(), str)
+    release.validate()
+    handle = await app.start(release, Receipt("7", 3), key="1.0", priority=3)
+    assert_type(handle, windlass.GraphHandle)
+    assert_type(await handle.result(timeout="1m"), windlass.GraphResult)
+    assert_type(await handle.jobs(), list[windlass.JobInfo])
+    assert_type(await handle.retry(), windlass.GraphHandle)
+    assert_type(await handle.output(tell), Any)
+    assert_type(app.handle(release, key="1.0"), windlass.GraphHandle)
+    assert_type(windlass.call(release, Receipt("7", 3), key="1.0"), windlass.Call[windlass.GraphResult])
+    await ctx.run(release, Receipt("7", 3), timeout="1h")
+    child = await ctx.start(release, Receipt("7", 3))
+    assert_type(await child.cancel(), bool)
+    assert_type(app.schedule(cron="0 9 * * *", args=[Receipt("7", 3)])(release), windlass.Graph)
+    await app.schedules.create(release, Receipt("7", 3), cron="0 9 * * *")
+
+
+def blocking_graphs() -> None:
+    assert_type(app.run(release, Receipt("7", 3)), windlass.GraphResult)
+    handle = app.sync.start(release, Receipt("7", 3))
+    assert_type(handle, windlass.SyncGraphHandle)
+    assert_type(handle.result(), windlass.GraphResult)
+    assert_type(handle.jobs(), list[windlass.JobInfo])
+    assert_type(app.sync.handle(release, key="1.0"), windlass.SyncGraphHandle)
+
+
+def windlass_job() -> windlass.JobContext:
+    raise NotImplementedError

@@ -32,11 +32,11 @@ async def steps(ctx: windlass.Context) -> None:
 
 
 async def asking() -> None:
-    await app.start(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    await app.start(order)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    await app.start(order, "7", region="eu")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    await app.start(fetch, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    app.run(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.start(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    await app.start(order)  # type: ignore[arg-type, call-arg]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    await app.start(order, "7", region="eu")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    await app.start(fetch, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    app.run(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     app.handle(order)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 
 
@@ -52,17 +52,46 @@ async def waits(ctx: windlass.Context) -> None:
 async def steering(handle: windlass.Handle[int]) -> None:
     await handle.send(replied, 7)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
     await app.pause(topic="mail")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    windlass.call(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    windlass.call(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     await app.start_many([order])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def blocking(handle: windlass.SyncHandle[int]) -> None:
-    app.sync.start(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    app.sync.start(order)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    app.sync.start(order, "7", region="eu")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    app.sync.start(order, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    app.sync.start(order)  # type: ignore[arg-type, call-arg]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    app.sync.start(order, "7", region="eu")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     app.sync.handle(order)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     handle.send(replied, 7)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
     handle.result(until="1d")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+release = app.graph("release")
+
+
+@release.job
+async def lint(ctx: windlass.JobContext) -> int:
+    return 1
+
+
+@app.workflow
+async def check(ctx: windlass.Context, part: str) -> None: ...
+
+
+@release.job(needs=[7], matrix={"py": 7})  # type: ignore[list-item, dict-item]  # pyright: ignore[reportArgumentType]
+async def test(ctx: windlass.JobContext, py: str) -> None: ...
+
+
+async def graphs() -> None:
+    windlass.after(lint, on="sometimes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    windlass.after(lint, if_failed="stop")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    release.spawn(check, 7, name="check")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    release.spawn(check, "a")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    await app.start(lint)  # type: ignore[arg-type, call-arg]  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+@release.job  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
+def sync_job(ctx: windlass.JobContext) -> int:
+    return 1
 
 
 @app.workflow  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]

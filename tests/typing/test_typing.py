@@ -47,7 +47,7 @@ def copy(file: Path, folder: Path, *, checker: str, before: str = "", after: str
     """The file as one checker should see it: pyright obeys mypy's ignores too, and would then find its own unused."""
     text = file.read_text()
     if checker == "basedpyright":
-        text = re.sub(r"# type: ignore\[[a-z-]+\] *", "", text)
+        text = re.sub(r"# type: ignore\[[a-z, -]+\] *", "", text)
         text += "\n# pyright: reportUnnecessaryTypeIgnoreComment=true\n"
     target = folder / file.name
     target.write_text(text.replace(before, after) if before else text)

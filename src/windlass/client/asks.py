@@ -7,10 +7,12 @@ from typing import Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
 
 from windlass.client.calls import Call
 from windlass.client.client import Client
+from windlass.client.graphs import GraphHandle
 from windlass.client.handle import Handle
 from windlass.client.inside import refuse_inside_a_workflow
 from windlass.client.schedules import Schedules
 from windlass.define.context import Context
+from windlass.define.graph import Graph
 from windlass.define.options import StartOptions
 from windlass.define.registry import Registry
 from windlass.errors import InvalidInput
@@ -28,13 +30,19 @@ class Asks:
     _client: Client
     _schedules: Schedules
 
+    @overload
+    async def start(self, graph: Graph, /, *args: Any, **options: Unpack[StartOptions]) -> GraphHandle: ...
+
+    @overload
     async def start(
         self,
         fn: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
         /,
         *args: *Ts,
         **options: Unpack[StartOptions],
-    ) -> Handle[R]:
+    ) -> Handle[R]: ...
+
+    async def start(self, fn: Callable[..., Any], /, *args: *Ts, **options: Unpack[StartOptions]) -> Handle[Any]:
         """Store a run and return at once. It is executed by whoever serves its queue.
 
         The same `key` with the same arguments answers with the same run. Raises InvalidInput before anything is stored.
@@ -42,8 +50,7 @@ class Asks:
         """
         refuse_inside_a_workflow("start", verb="app.start()")
         definition = self._registry.find_workflow(fn, verb="app.start")
-        handle: Handle[R] = await self._client.start(definition, args, options)
-        return handle
+        return await self._client.start(definition, args, options)
 
     async def start_many(self, calls: Iterable[Call[R]], /) -> list[Handle[R]]:
         """Store many runs, up to 10,000, and return their handles in the same order.
@@ -60,6 +67,9 @@ class Asks:
     def schedules(self) -> Schedules:
         """The schedules of this App's database: make, list, pause, resume, trigger and delete them."""
         return self._schedules
+
+    @overload
+    def handle(self, graph: Graph, /, *, key: str) -> GraphHandle: ...
 
     @overload
     def handle(self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str) -> Handle[R]: ...

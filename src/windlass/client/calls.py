@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack, cast
+from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack, cast, overload
 
+from windlass.client.graphs import GraphResult
 from windlass.define.context import Context
+from windlass.define.graph import Graph
 from windlass.define.options import StartOptions
 from windlass.errors import InvalidInput
 
@@ -28,9 +30,17 @@ class Call(Generic[R_co]):
         return f"Call({getattr(self.function, '__name__', self.function)}, {len(self.args)} arguments)"
 
 
+@overload
+def call(graph: Graph, /, *args: Any, **options: Unpack[StartOptions]) -> Call[GraphResult]: ...
+
+
+@overload
 def call(
     fn: Callable[[Context, *Ts], Coroutine[Any, Any, R]], /, *args: *Ts, **options: Unpack[StartOptions]
-) -> Call[R]:
+) -> Call[R]: ...
+
+
+def call(fn: Callable[..., Any], /, *args: *Ts, **options: Unpack[StartOptions]) -> Call[Any]:
     """Write down a start for `app.start_many`, with the options of `app.start`. Checks nothing yet.
 
     Example: `await app.start_many([windlass.call(order, id, key=f"order-{id}") for id in ids])`.

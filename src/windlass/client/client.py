@@ -8,6 +8,7 @@ from typing import Any
 from windlass.answers import outcomes
 from windlass.api.service import Runs
 from windlass.client.calls import Call, check_calls
+from windlass.client.graphs import GraphHandle
 from windlass.client.handle import Door, Handle
 from windlass.define.options import START_OPTIONS, shorten
 from windlass.define.starting import start_command
@@ -43,7 +44,7 @@ class Client:
             started = await runs.start_run(command)
         except AlreadyExists as error:
             raise await self._conflict(runs, error, definition, command) from None
-        return Handle(self._door, run_id=started.run_id, definition=definition, is_known=True)
+        return self._held(definition, started)
 
     async def start_many(self, calls: Iterable[Call[Any]]) -> list[Handle[Any]]:
         """Check all, then store all together. Raises what the first one met, once every other one is stored."""
@@ -57,7 +58,7 @@ class Client:
         if refused:
             raise await self._first_of(runs, refused, wanted)
         return [
-            Handle(self._door, run_id=answer.run_id, definition=definition, is_known=True)
+            self._held(definition, answer)
             for (definition, _), answer in zip(wanted, answers, strict=True)
             if isinstance(answer, Started)
         ]
@@ -77,7 +78,11 @@ class Client:
 
     def handle_of_key(self, definition: WorkflowDefinition, key: str) -> Handle[Any]:
         """The handle of the run a start key belongs to."""
-        return Handle(self._door, key=check_key(key, what="key"), definition=definition)
+        return _kind_of(definition, self._door)(self._door, key=check_key(key, what="key"), definition=definition)
+
+    def _held(self, definition: WorkflowDefinition, started: Started) -> Handle[Any]:
+        kind = _kind_of(definition, self._door)
+        return kind(self._door, run_id=started.run_id, definition=definition, is_known=True)
 
     async def _first_of(
         self, runs: Runs, refused: Mapping[int, Exception], wanted: Sequence[tuple[WorkflowDefinition, StartRun]]
@@ -103,6 +108,8 @@ class Client:
 
     def _command(self, definition: WorkflowDefinition, args: Sequence[Any], options: Mapping[str, Any]) -> StartRun:
         namespace, codec = self._door.namespace, self._door.codec
+        if definition.plan is not None:
+            definition.plan(codec)  # refused here, before anything is stored, if it could not run
         command = start_command(
             definition, args, options, namespace=namespace, codec=codec, verb="start", allowed=START_OPTIONS
         )
@@ -144,6 +151,10 @@ class Client:
             return shorten(list(self._door.codec.decode(encoded)), to=SHOWN_INPUT)
         except WindlassError:
             return "input that cannot be read here"
+
+
+def _kind_of(definition: WorkflowDefinition, door: Door) -> type[Handle[Any]]:
+    return Handle if definition.plan is None or door.graphs is None else GraphHandle
 
 
 def _what_became_of(refused: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from windlass.api.service import Control, Runs
+from windlass.api.service import Control, Graphs, Runs
 from windlass.client.inside import refuse_inside_a_workflow
 from windlass.codec import Codec
 from windlass.define.event import Event
@@ -45,6 +45,7 @@ class Door(Struct, frozen=True, kw_only=True):
     control: Callable[[], Awaitable[Control]]
     new_id: Callable[[], str]  # for events that are sent without one
     worker_command: Callable[[str], str]  # workflow name → "windlass worker shop:app"
+    graphs: Callable[[], Awaitable[Graphs]] | None = None  # for those who look into them
 
 
 class Handle(Generic[R]):
@@ -73,7 +74,8 @@ class Handle(Generic[R]):
         return self._run_id
 
     def __repr__(self) -> str:
-        return f"Handle({self._run_id!r})" if self._run_id is not None else f"Handle(key={self._key!r})"
+        kind = type(self).__name__
+        return f"{kind}({self._run_id!r})" if self._run_id is not None else f"{kind}(key={self._key!r})"
 
     async def result(self, timeout: str | int | float | timedelta | None = None) -> R:  # noqa: ASYNC109
         """Wait for the run to end and answer with what it returned.

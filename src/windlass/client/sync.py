@@ -9,19 +9,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, TypeVarTuple, Unpack, overload
 
 from windlass.client.asks import Asks
+from windlass.client.graphs import GraphHandle, GraphResult, JobInfo
 from windlass.client.handle import Handle
 from windlass.client.inside import refuse_inside_a_workflow
 from windlass.client.portal import Portal
 from windlass.client.schedules import Schedules
 from windlass.define.context import Context
+from windlass.define.graph import Graph
+from windlass.define.options import StartOptions
 from windlass.errors import NotAllowed
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 def _asked(
@@ -44,7 +48,7 @@ def _answered_by_a_handle(
     @functools.wraps(method)
     def ask(handle: SyncHandle[R], /, *args: P.args, **options: P.kwargs) -> SyncHandle[T]:
         found = handle._call(lambda inner: method(inner, *args, **options), method.__name__)
-        return SyncHandle(found, handle._portal)
+        return _sync(found, handle._portal)
 
     return ask
 
@@ -87,6 +91,26 @@ class SyncHandle(Generic[R]):
         return self._portal.call(lambda: work(self._handle), verb=verb, instead=instead)
 
 
+class SyncGraphHandle(SyncHandle[GraphResult]):
+    """A graph, held by blocking code: a GraphHandle whose methods answer instead of being awaited."""
+
+    def __init__(self, handle: GraphHandle, portal: Portal) -> None:
+        super().__init__(handle, portal)
+        self._graph = handle
+
+    def jobs(self) -> list[JobInfo]:
+        """Where each of its jobs stands, in the order they were written."""
+        return self._call(lambda _: self._graph.jobs(), "jobs")
+
+    def output(self, job: Callable[..., Any] | str, /) -> Any:
+        """What a job returned: by its function or its name. For a matrix or a group, a list."""
+        return self._call(lambda _: self._graph.output(job), "output")
+
+
+def _sync(handle: Handle[Any], portal: Portal) -> SyncHandle[Any]:
+    return SyncGraphHandle(handle, portal) if isinstance(handle, GraphHandle) else SyncHandle(handle, portal)
+
+
 @overload
 def _asked_of_app(
     method: Callable[Concatenate[Asks, P], Coroutine[Any, Any, Handle[T]]],
@@ -115,6 +139,9 @@ def _asked_of_app(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
         return sync._held(answer)
 
     return ask
+
+
+_start: Any = _asked_of_app(Asks.start)  # typed by the method of Sync that calls it: there is one per overload
 
 
 @overload
@@ -177,7 +204,22 @@ class Sync:
         self._app, self._opens, self._open = app, opens, open
         self._portal = Portal(opens.aclose)
 
-    start = _asked_of_app(Asks.start)
+    @overload
+    def start(self, graph: Graph, /, *args: Any, **options: Unpack[StartOptions]) -> SyncGraphHandle: ...
+
+    @overload
+    def start(
+        self,
+        fn: Callable[[Context, *Ts], Coroutine[Any, Any, R]],
+        /,
+        *args: *Ts,
+        **options: Unpack[StartOptions],
+    ) -> SyncHandle[R]: ...
+
+    def start(self, fn: Callable[..., Any], /, *args: *Ts, **options: Unpack[StartOptions]) -> Any:
+        """Store a run and return at once, as `app.start` does."""
+        return _start(self, fn, *args, **options)
+
     start_many = _asked_of_app(Asks.start_many)
     pause = _asked_of_app(Asks.pause)
     resume = _asked_of_app(Asks.resume)
@@ -186,6 +228,9 @@ class Sync:
     def schedules(self) -> SyncSchedules:
         """The schedules of this App's database."""
         return SyncSchedules(self._app.schedules, self._portal)
+
+    @overload
+    def handle(self, graph: Graph, /, *, key: str) -> SyncGraphHandle: ...
 
     @overload
     def handle(
@@ -197,7 +242,7 @@ class Sync:
 
     def handle(self, wanted: Any, /, **key: Any) -> SyncHandle[Any]:
         """The handle of a run started before: by its id, or by workflow and key. Asks nothing yet."""
-        return SyncHandle(self._app.handle(wanted, **key), self._portal)
+        return _sync(self._app.handle(wanted, **key), self._portal)
 
     @contextmanager
     def worker(self, *, queues: Iterable[str] | None = None, slots: int | None = None) -> Iterator[None]:
@@ -225,5 +270,5 @@ class Sync:
 
     def _held(self, answer: Any) -> Any:
         if isinstance(answer, list):
-            return [SyncHandle(handle, self._portal) for handle in answer]
-        return SyncHandle(answer, self._portal) if isinstance(answer, Handle) else answer
+            return [_sync(handle, self._portal) for handle in answer]
+        return _sync(answer, self._portal) if isinstance(answer, Handle) else answer

@@ -9,12 +9,11 @@ from typing import Any, Literal, TypeAlias, cast
 from windlass.define.options import shorten
 from windlass.errors import InvalidInput
 from windlass.model.graph import COMPLETED_ONLY, EVERY_END, POLICIES, Accepted, Need, NeedPolicy, accepted
-from windlass.model.run import RunStatus
 from windlass.rules.graphs import check_job_name
 
 End: TypeAlias = Literal["completed", "failed", "cancelled", "skipped"]
 Policy: TypeAlias = Literal["completed", "failed", "skipped", "always"]
-EndsLike: TypeAlias = Policy | Collection[End] | Collection[RunStatus]
+EndsLike: TypeAlias = Policy | Collection[End]
 
 IF_FAILED: dict[str, Accepted] = {"skip": COMPLETED_ONLY, "run": EVERY_END}
 

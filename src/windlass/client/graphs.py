@@ -1,0 +1,157 @@
+"""A graph, held from outside: its jobs, what they returned, and how it ended as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+from msgspec import Struct
+
+from windlass.api.service import Graphs
+from windlass.client.handle import Handle
+from windlass.errors import NotAllowed, NotFound, WrongState
+from windlass.model.duration import from_instant
+from windlass.model.failure import in_one_line
+from windlass.model.graph import JobView, ListJobs
+from windlass.model.run import RunId, RunStatus
+from windlass.model.time import Instant
+
+
+class JobInfo(Struct, frozen=True, kw_only=True):
+    """A job as it stands: `for job in await handle.jobs(): print(job.name, job.status)`."""
+
+    name: str  # in the graph, such as "lint" or "test[3.11]"
+    status: RunStatus
+    id: str  # of its run
+    needs: tuple[str, ...]  # the jobs and groups that it waits for, or has waited for
+    matrix: str | None  # what it has in common with its siblings
+    group: str | None  # the job that spawned it
+    error: str | None  # why it failed, for people
+    skipped_by: str | None  # of a skipped one: the job because of which
+    ready_at: datetime | None  # when all that it needs was over, in UTC
+    finished_at: datetime | None
+
+
+class GraphResult(Struct, frozen=True, kw_only=True):
+    """What became of a graph: its jobs, and how many of them ended in which way."""
+
+    jobs: tuple[JobInfo, ...]  # in the order they were written
+    completed: int
+    failed: int
+    cancelled: int
+    skipped: int
+
+
+class GraphHandle(Handle[GraphResult]):
+    """A graph that was started: a Handle that also knows its jobs.
+
+    Example: `print((await handle.result()).completed, await handle.output("report"))`
+    """
+
+    async def result(self, timeout: str | int | float | timedelta | None = None) -> GraphResult:  # noqa: ASYNC109
+        """Wait until the last job is over, and answer with what became of them.
+
+        Raises RunFailed if one of them failed, RunCancelled if one was cancelled and none failed, ResultTimeout if
+        `timeout` passed first (it goes on).
+        """
+        await super().result(timeout)
+        jobs = await self.jobs()
+        ends = [job.status for job in jobs]
+        return GraphResult(
+            jobs=tuple(jobs),
+            completed=ends.count(RunStatus.COMPLETED),
+            failed=ends.count(RunStatus.FAILED),
+            cancelled=ends.count(RunStatus.CANCELLED),
+            skipped=ends.count(RunStatus.SKIPPED),
+        )
+
+    async def jobs(self) -> list[JobInfo]:
+        """Where each of its jobs stands, in the order they were written. None are there before a worker opened it."""
+        return [_info(view) for view in await self._views("jobs")]
+
+    async def output(self, job: Callable[..., Any] | str, /) -> Any:
+        """What a job returned: by its function or its name. For a matrix or a group, a list of what its jobs returned.
+
+        None where it ended in another way than completed. Raises NotFound if there is no such job, WrongState if it is
+        not over yet.
+        """
+        views = await self._views("output")
+        name = self._name_of(job)
+        several = [view for view in views if name in (view.state.matrix, view.state.group)]
+        single = next((view for view in views if view.name == name), None)
+        is_list = bool(several) or (single is not None and single.state.is_group)
+        if is_list:
+            return [await self._output_of(view) for view in several]
+        if single is None:
+            known = {view.state.matrix or view.name for view in views}
+            raise NotFound(f"In graph {self.id}, job", name, close=get_close_matches(name, known, n=3))
+        return await self._output_of(single)
+
+    async def retry(self, *, from_step: str | None = None, by: str | None = None) -> GraphHandle:
+        """Try a graph that failed or was cancelled again, as a new one that keeps the jobs that completed.
+
+        A job is kept if all that it needs is kept too. A second retry answers with the first.
+        """
+        again = await super().retry(from_step=from_step, by=by)
+        return GraphHandle(self._door, run_id=RunId(again.id), definition=self._definition, is_known=True)
+
+    def _name_of(self, job: Callable[..., Any] | str) -> str:
+        if isinstance(job, str):
+            return job
+        jobs = self._door.registry.jobs_of(job)
+        own = [item for item in jobs if self._definition is not None and item.graph == self._definition.name]
+        found = next((item.job for item in own or jobs), None)
+        return found or str(getattr(job, "__name__", type(job).__name__))
+
+    async def _views(self, verb: str) -> list[JobView]:
+        _, run_id = await self._reach(verb)
+        graphs, after = await self._graphs(), -1
+        views: list[JobView] = []
+        while True:
+            try:
+                page = await graphs.list_jobs(ListJobs(namespace=self._door.namespace, graph=run_id, after=after))
+            except NotFound:  # no worker has opened it yet, or it was cancelled before
+                return views
+            views += page.jobs
+            if page.next is None:
+                return views
+            after = page.next
+
+    async def _graphs(self) -> Graphs:
+        if self._door.graphs is None:
+            raise NotAllowed("This handle cannot look into graphs.")
+        return await self._door.graphs()
+
+    async def _output_of(self, view: JobView) -> Any:
+        run = view.run
+        if not run.status.is_terminal:
+            raise WrongState("Job", view.name, run.status, wanted=RunStatus.COMPLETED)
+        if run.status is not RunStatus.COMPLETED:
+            return None
+        runs = await self._door.runs()
+        output = (await runs.get_run(self._door.namespace, run.id)).output
+        definition = self._door.registry.workflow_or_none(run.name, run.version)
+        expected = Any if definition is None or definition.spawns is not None else definition.return_type
+        return self._door.codec.decode(output or b"null", expected)
+
+
+def _info(view: JobView) -> JobInfo:
+    run, state = view.run, view.state
+    return JobInfo(
+        name=view.name,
+        status=run.status,
+        id=run.id,
+        needs=tuple(edge.upstream for edge in view.needs),
+        matrix=state.matrix,
+        group=state.group,
+        error=None if view.failure is None else in_one_line(view.failure),
+        skipped_by=state.decided_by,
+        ready_at=_time(run.ready_at),
+        finished_at=_time(run.finished_at),
+    )
+
+
+def _time(instant: Instant | None) -> datetime | None:
+    return None if instant is None else from_instant(instant)

@@ -20,7 +20,7 @@ from windlass.model.explanation import Explanation
 def explain(session: Session, /, run: str | None, key: str | None) -> None:
     """Say what a run waits for, since when, who holds it, and what it would take.
 
-    RUN is the id of a run or the beginning of it.
+    RUN is the id of a run or the beginning of it, or GRAPH/JOB for a job of a graph.
     """
     lookup.check_one_given(run, key=key)
 

@@ -1,19 +1,22 @@
-"""Which run is meant: by its id, by the beginning of its id, or by its key."""
+"""Which run is meant: by its id, by the beginning of its id, by its key, or as a job of a graph."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from windlass.api.service import Runs
 from windlass.cli.session import Text
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.page import ListRuns
-from windlass.model.run import RunId, RunView
+from windlass.model.run import RunId, RunKind, RunView
+from windlass.rules.graphs import check_job_name
 from windlass.rules.limits import check_key
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -22,6 +25,13 @@ ID_LENGTH = 30
 BEHIND = "~"  # sorts behind every character of an id
 PREFIX = re.compile("run_[0-9A-HJKMNP-TV-Z]{0,26}")
 SHOWN_CANDIDATES = 4
+PAGE = 500
+
+
+def check_meant(text: str) -> str:
+    """The beginning of a run id, or that of a graph with the name of one of its jobs: run_01J…/test[3.11]."""
+    graph, slash, job = text.partition("/")
+    return check_prefix(graph) + (f"/{check_job_name(job)}" if slash else "")
 
 
 def check_prefix(text: str) -> str:
@@ -39,12 +49,12 @@ def check_prefix(text: str) -> str:
 def run_arguments(command: Command, *, metavar: str = "RUN") -> Command:
     """Add RUN and --key, of which exactly one is to be given."""
     command = click.option("--key", type=Text(check_key), help="The run that was started with this key.")(command)
-    return click.argument("run", metavar=metavar, type=Text(check_prefix), required=False)(command)
+    return click.argument("run", metavar=metavar, type=Text(check_meant), required=False)(command)
 
 
 def check_one_given(run: str | None, *, key: str | None) -> None:
     if (run is None) == (key is None):
-        raise click.UsageError("Name one run: its id, the beginning of its id, or --key KEY.")
+        raise click.UsageError("Name one run: its id, the beginning of its id, GRAPH/JOB, or --key KEY.")
 
 
 async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) -> RunView:
@@ -52,6 +62,9 @@ async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) 
     if key is not None:
         return await runs.find_run(namespace, key)
     assert run is not None
+    if "/" in run:
+        graph, _, job = run.partition("/")
+        return await _job_of(runs, await find(runs, graph, key=None, namespace=namespace), job)
     if len(run) == ID_LENGTH:
         return await runs.get_run(namespace, RunId(run))
     # Ids sort by text and the list goes backwards from `before`: those that begin alike come first.
@@ -64,6 +77,30 @@ async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) 
         message = f"Several runs begin with {run!r}: {names}. Write more of the id."
         raise InvalidInput(message, reason="ambiguous_id", path="RUN")
     return await runs.get_run(namespace, candidates[0])
+
+
+async def _job_of(runs: Runs, graph: RunView, job: str) -> RunView:
+    """A job by its name in its graph."""
+    run = graph.run
+    if run.kind is not RunKind.GRAPH:
+        raise InvalidInput(
+            f"{run.id} ({run.name!r}) is no graph, or no worker has opened it yet: it has no job {job!r}.",
+            reason="unknown_job",
+            path="RUN",
+        )
+    known: list[str] = []
+    # Most jobs are found among those that share its code; one that was spawned may have any.
+    for name in (f"{run.name}.{job.partition('[')[0]}", None):
+        query: ListRuns | None = ListRuns(namespace=run.namespace, parent=run.id, name=name, limit=PAGE)
+        while query is not None:
+            page = await runs.list_runs(query)
+            found = next((child.id for child in page.runs if child.job == job), None)
+            if found is not None:
+                return await runs.get_run(run.namespace, found)
+            known.extend(child.job for child in page.runs if child.job is not None)
+            query = None if page.next is None else replace(query, before=page.next)
+    close = difflib.get_close_matches(job, known, n=2)
+    raise NotFound("job", job, close=close, hint=f"windlass show {run.id} lists the jobs of this graph.")
 
 
 def shortest(ids: Sequence[str], *, at_least: int = 14) -> int:

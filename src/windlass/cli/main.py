@@ -38,6 +38,7 @@ PLACES = {
     "runs": "runs",
     "show": "show",
     "explain": "explain",
+    "graphs": "graphs",
     "schedules": "schedules.group",
     "queues": "queues",
     "workers": "workers",

@@ -11,6 +11,7 @@ from windlass.model.duration import from_instant
 from windlass.model.explanation import Explanation
 from windlass.model.failure import Failure
 from windlass.model.gate import Gate
+from windlass.model.graph import GraphView, JobView
 from windlass.model.message import Message
 from windlass.model.namespace import Namespace
 from windlass.model.queue import QueueView
@@ -30,7 +31,7 @@ def instant(value: Instant | None) -> str | None:
 
 def payload(data: bytes | None) -> Any:
     """The stored JSON itself, tags included; what a codec of the user has sealed, as base64."""
-    if data is None:
+    if not data:  # what a graph returns is nothing at all
         return None
     try:
         return json.loads(data)
@@ -73,11 +74,69 @@ def run(value: Run, *, key: str | None, failed: Failure | None, waits_for: str) 
         "is_held": value.is_held,
         "parent": value.parent,
         "parent_step": value.parent_step,
+        "kind": value.kind.value,
+        "graph": value.graph,
+        "job": value.job,
+        "ready_at": instant(value.ready_at),
         "retry_of": value.retry_of,
         "schedule": value.schedule,
         "slot": instant(value.slot),
         "scheduled_at": instant(value.scheduled_at),
         "failure": failure(failed),
+    }
+
+
+def graph(value: GraphView, *, running: int | None) -> dict[str, Any]:
+    """`running` is how many jobs are at work; null if there are too many to count."""
+    found, run_of = value.graph, value.run
+    return {
+        "id": found.id,
+        "namespace": found.namespace,
+        "name": found.name,
+        "status": run_of.status.value,
+        "is_paused": found.is_paused,
+        "ending": None if found.ending is None else found.ending.value,
+        "jobs": found.jobs,
+        "open": found.open,
+        "running": running,
+        "completed": found.completed,
+        "failed": found.failed,
+        "cancelled": found.cancelled,
+        "skipped": found.skipped,
+        "created_at": instant(run_of.created_at),
+        "started_at": instant(run_of.started_at),
+        "finished_at": instant(run_of.finished_at),
+        "failure": failure(value.failure),
+    }
+
+
+def job(value: JobView, *, waits_for: str) -> dict[str, Any]:
+    state = value.state
+    return {
+        "name": state.name,
+        "id": value.run.id,
+        "workflow": value.run.name,
+        "status": value.status.value,
+        "waits_for": waits_for or None,
+        "is_group": state.is_group,
+        "is_cleanup": state.is_cleanup,
+        "group": state.group,
+        "matrix": state.matrix,
+        "decided_by": state.decided_by,
+        "needs_satisfied": value.needs_satisfied,
+        "needs": [
+            {
+                "job": edge.upstream,
+                "accepts": [status.value for status in edge.accepts],
+                "is_group": edge.is_group,
+                "is_resolved": edge.is_resolved,
+            }
+            for edge in value.needs
+        ],
+        "ready_at": instant(value.run.ready_at),
+        "started_at": instant(value.run.started_at),
+        "finished_at": instant(value.run.finished_at),
+        "failure": failure(value.failure),
     }
 
 

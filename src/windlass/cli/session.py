@@ -28,7 +28,7 @@ OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (
-    "runs|schedules|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|workers|"
+    "runs|graphs|schedules|queues|show|explain|start|send|approve|reject|cancel|retry|pause|resume|worker|workers|"
     "migrate|doctor|keys|namespaces|audit|server|dev"
 )
 ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text

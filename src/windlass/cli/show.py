@@ -1,4 +1,4 @@
-"""`windlass show RUN`: everything about one run on a page."""
+"""`windlass show RUN`: everything about one run on a page; a graph is drawn."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from windlass.api.service import Runs
-from windlass.cli import awaited, lookup, payloads, records, timeline
+from windlass.assembly import Opened
+from windlass.cli import awaited, graph_page, lookup, payloads, records, timeline
+from windlass.cli import session as sessions
+from windlass.cli.graph_page import why_not
 from windlass.cli.lanes import is_interrupted, lanes_of, span
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph, wrapped
 from windlass.cli.waits import in_brief, in_short, summary
+from windlass.cli.what_if import told, what_if
+from windlass.errors import WrongState
 from windlass.model.duration import between, describe, from_instant, moment
+from windlass.model.graph import GraphView, JobView
 from windlass.model.message import Message
-from windlass.model.run import LogEntry, Run, RunStatus, RunView
+from windlass.model.run import LogEntry, Run, RunKind, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 
@@ -37,20 +42,26 @@ class Story(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     why: str = ""  # it is not running, or who executes it
     brief: str = ""  # the same in a few words
+    graph: GraphView | None = None  # the one it is, or belongs to
+    jobs: tuple[JobView, ...] = ()  # of that graph
 
 
 @click.command(short_help="Show one run: where it stands and what happened.")
 @lookup.run_arguments
 @click.option("--full", "is_full", is_flag=True, help="Cut nothing: every step, whole payloads, the whole log.")
+@click.option("--if-fails", type=sessions.Text(), metavar="JOB", help="Of a graph: what would be skipped then?")
 @shared_options
 @click.pass_obj
-def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool) -> None:
+def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool, if_fails: str | None) -> None:
     """Show one run: where it stands and why, its steps on a timeline, results, failures, log.
 
-    RUN is the id of a run or the beginning of it.
+    RUN is the id of a run or the beginning of it, or GRAPH/JOB. Of a graph its jobs are drawn in layers.
     """
     lookup.check_one_given(run, key=key)
-    story = session.ask(lambda runs: _read(session, runs, run, key=key))
+    story = session.use(lambda opened: _read(session, opened, run, key=key))
+    if if_fails is not None:
+        _write_what_if(session, story, if_fails)
+        return
     story = replace(story, why=session.advise(story.why))
     now = session.now()
     if session.is_json:
@@ -60,8 +71,19 @@ def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool
         session.screen.write(_drawn(session.screen, parts))
 
 
-async def _read(session: Session, runs: Runs, run: str | None, *, key: str | None) -> Story:
-    namespace = session.namespace
+def _write_what_if(session: Session, story: Story, job: str) -> None:
+    screen, run = session.screen, story.view.run
+    if run.kind is not RunKind.GRAPH:
+        raise WrongState("run", run.id, f"no graph but a {run.kind.value}", wanted="a graph")
+    found = what_if(story.jobs, job)
+    if session.is_json:
+        screen.write_json({"graph": run.id, **found.record})
+    else:
+        screen.write(_drawn(screen, list(told(job, found, width=screen.width, glyphs=screen.glyphs))))
+
+
+async def _read(session: Session, opened: Opened, run: str | None, *, key: str | None) -> Story:
+    namespace, runs = session.namespace, opened.runs
     view = await lookup.find(runs, run, key=key, namespace=namespace)
     steps, log, messages, explanation = await asyncio.gather(
         runs.list_steps(namespace, view.run.id),
@@ -69,10 +91,17 @@ async def _read(session: Session, runs: Runs, run: str | None, *, key: str | Non
         runs.list_messages(namespace, view.run.id),
         runs.explain_run(namespace, view.run.id),
     )
+    graph, jobs = None, tuple[JobView, ...]()
+    graph_id = view.run.id if view.run.kind is RunKind.GRAPH else view.run.graph
+    if graph_id is not None:
+        graph = await opened.graphs.get_graph(namespace, graph_id)
+        jobs = await graph_page.read_jobs(opened.graphs, namespace, graph_id)
     # Read again: what happened meanwhile is in the steps and the log, and the run must not be older than they are.
     view = await runs.get_run(namespace, view.run.id)
     brief = await in_brief(runs, view.run, now=session.now())
-    return Story(view=view, steps=steps, log=log, messages=messages, why=explanation.text, brief=brief)
+    return Story(
+        view=view, steps=steps, log=log, messages=messages, why=explanation.text, brief=brief, graph=graph, jobs=jobs
+    )
 
 
 def _drawn(screen: Screen, parts: Sequence[Text]) -> str:
@@ -85,7 +114,8 @@ def page(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: boo
     run = story.view.run
     yield from _header(story, now=now, width=width, glyphs=glyphs, is_full=is_full)
     yield from _waits(story, now=now, width=width, glyphs=glyphs, is_full=is_full)
-    if story.steps or run.started_at is not None:
+    yield from _graph(story, now=now, width=width, glyphs=glyphs, is_full=is_full)
+    if run.kind is not RunKind.GRAPH and (story.steps or run.started_at is not None):
         yield Text()
         lanes = lanes_of(run, steps=story.steps, log=story.log, now=now)
         yield from timeline.draw(lanes, span=span(run, now=now), width=width, glyphs=glyphs, is_full=is_full)
@@ -122,10 +152,33 @@ def _header(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: 
         yield from _wrapped(escape(story.why), width=width, style="" if run.status is RunStatus.RUNNING else style)
 
 
+def _graph(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    """The jobs of a graph; of a job what it needs."""
+    run, graph = story.view.run, story.graph
+    if graph is None:
+        return
+    if run.kind is not RunKind.GRAPH:
+        job = next((job for job in story.jobs if job.name == run.job), None)
+        if job is not None and job.needs:
+            yield from _title("Needs")
+            yield from graph_page.needed(job, story.jobs, width=width, glyphs=glyphs, is_full=is_full)
+        return
+    yield Text()
+    running = sum(job.status is RunStatus.RUNNING for job in story.jobs)
+    yield Text("Jobs  ", style="bold").append_text(graph_page.progress(graph.graph, running=running, glyphs=glyphs))
+    yield from graph_page.picture(story.jobs, width=width, glyphs=glyphs, is_full=is_full)
+    lines = list(graph_page.table(story.jobs, now=now, width=width, glyphs=glyphs, is_full=is_full))
+    if lines:
+        yield from _title("Not completed")
+        yield from lines
+
+
 def _relatives(run: Run) -> list[str]:
     """The runs this one comes from."""
     facts = []
-    if run.parent is not None:
+    if run.graph is not None:
+        facts.append(f"job {escape(run.job or '')} of graph {run.graph}")
+    elif run.parent is not None:
         facts.append(f"child of {run.parent}" + (f" (step {escape(run.parent_step)})" if run.parent_step else ""))
     if run.retry_of is not None:
         facts.append(f"tries {run.retry_of} again")
@@ -193,7 +246,7 @@ def _wrapped(text: str, *, width: int, style: str) -> Iterator[Text]:
 
 def _outcome(story: Story, *, width: int, is_full: bool) -> Iterator[Text]:
     view = story.view
-    if view.run.status is RunStatus.COMPLETED and view.output is not None:
+    if view.run.status is RunStatus.COMPLETED and view.output:
         yield from _title("Result")
         for line in payloads.lines(view.output, width=width - 2, is_full=is_full):
             yield Text(f"  {line}")
@@ -298,6 +351,7 @@ def _record(story: Story, *, now: Instant) -> dict[str, object]:
     waits_for = "" if run.status.is_terminal else in_short(run, failure=failure, now=now, brief=story.brief)
     return {
         **records.view(story.view, waits_for=waits_for),
+        **_record_of_graph(story, now=now),
         "steps": [
             records.step(step, is_interrupted=is_interrupted(step, run=run, latest_attempt=latest[step.key]))
             for step in story.steps
@@ -305,3 +359,19 @@ def _record(story: Story, *, now: Instant) -> dict[str, object]:
         "messages": [records.message(message) for message in story.messages],
         "log": [records.entry(entry) for entry in story.log],
     }
+
+
+def _record_of_graph(story: Story, *, now: Instant) -> dict[str, object]:
+    """A graph has its jobs, and a job what is known of it in its graph."""
+    run, graph = story.view.run, story.graph
+    if graph is None:
+        return {}
+    statuses = {job.name: job.status for job in story.jobs}
+    told = {
+        job.name: records.job(job, waits_for="" if job.status.is_terminal else why_not(job, statuses, now=now))
+        for job in story.jobs
+    }
+    if run.kind is not RunKind.GRAPH:
+        return {"in_graph": told.get(run.job or "")}
+    running = sum(status is RunStatus.RUNNING for status in statuses.values())
+    return {"counts": records.graph(graph, running=running), "jobs": list(told.values())}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from windlass.api.service import Access, Admin, Control, Feed, Namespaces, Runs, Schedules, Work
+from windlass.api.service import Access, Admin, Control, Feed, Graphs, Namespaces, Runs, Schedules, Work
 from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
@@ -38,6 +38,7 @@ class Embedded:
         self.runs: Runs = engine.runs
         self.control: Control = engine.control
         self.schedules: Schedules = engine.schedules
+        self.graphs: Graphs = engine.graphs
         self.work: Work = engine.work
         self.feed: Feed = engine.feed
         self.namespaces: Namespaces = engine.namespaces

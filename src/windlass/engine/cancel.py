@@ -1,6 +1,6 @@
 """End a run before its time, together with the children that follow it.
 
-One transaction: the whole tree is locked before the first write, with the parent of its root, which may be waiting.
+One transaction: the whole tree (engine/tree.py) is locked before the first write, with all who may be waiting for it.
 What is cancelled keeps its token, so whoever executes it learns at its next write, or by a hint, that it is over.
 """
 
@@ -8,32 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from windlass.engine.audit import Audit
 from windlass.engine.family import wake_parents
-from windlass.engine.missing import no_run
+from windlass.engine.graph.settle import Settled, settle, tell_of_settled
+from windlass.engine.graph.steer import begin_to_end, note
 from windlass.engine.parts import Parts
-from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
+from windlass.engine.schedule.release import Released, release_next, tell_of_release
 from windlass.engine.send import Guard, tell_of_news
+from windlass.engine.tree import Tree, lock_tree
 from windlass.model.commands import Cancelled, CancelRun
-from windlass.model.run import CANCELLED_BY, Deed, Run, RunId, RunStatus
-from windlass.model.schedule import Schedule
+from windlass.model.graph import Graph
+from windlass.model.run import CANCELLED_BY, Deed, Run, RunKind, RunStatus
 from windlass.notify.local import ended_topic, run_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 from windlass.store.queries.log import NewLogEntry
 from windlass.store.rows import deed_to_bytes
-
-
-class Tree(Struct, frozen=True, kw_only=True):
-    """A run with the children that follow it, at every depth; all of them locked."""
-
-    root: Run
-    children: tuple[Run, ...] = ()  # that are not over, in the order of ids
-    parent: Run | None = None  # of the root
-    schedules: tuple[Schedule, ...] = ()  # the one that started the root, if there is one
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -43,6 +36,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     status: RunStatus = RunStatus.CANCELLED  # what has become of them
     woken: tuple[Run, ...] = ()
     released: Released = Released()  # runs of the same schedule that waited for the root
+    settled: Settled = field(default_factory=Settled)  # what became of graphs
 
 
 async def cancel_run(parts: Parts, command: CancelRun, *, guard: Guard | None = None) -> Cancelled:
@@ -55,16 +49,18 @@ async def cancel_run(parts: Parts, command: CancelRun, *, guard: Guard | None = 
             await guard(tx)
         tree = await lock_tree(tx, command.namespace, command.run_id)
         status = tree.root.status
-        if status.is_terminal:
-            if first is not None and status is RunStatus.CANCELLED:
-                return first
-            is_ours = command.is_again and status is RunStatus.CANCELLED  # by the call whose answer was lost
+        # A graph whose cleanup jobs are at work is cancelled, and not over.
+        is_cancelled = RunStatus.CANCELLED in (status, None if tree.graph is None else tree.graph.ending)
+        if first is not None and is_cancelled:
+            return first
+        if status.is_terminal or (command.is_again and is_cancelled):
+            is_ours = command.is_again and is_cancelled  # by the call whose answer was lost
             return Cancelled(status=status, is_done=is_ours), Ended()
         ended = await cancel_tree(tx, tree, cause=CANCELLED_BY, deed=Deed(by=command.by, note=command.note))
         ended = replace(ended, released=await release_next(tx, tree.schedules, now=await tx.now()))
         await audit.note(tx, command.namespace, subject=command.run_id, before=status, after=RunStatus.CANCELLED)
-        children = tuple(child.id for child in tree.children)
-        first = Cancelled(status=RunStatus.CANCELLED, is_done=True, children=children), ended
+        is_over = tree.graph is None or any(run.id == tree.root.id for run, _ in ended.settled.closed)
+        first = _answer(tree, RunStatus.CANCELLED if is_over else RunStatus.WAITING), ended
         return first
 
     cancelled, ended = await parts.run_tx("cancel_run", cancel)
@@ -72,61 +68,55 @@ async def cancel_run(parts: Parts, command: CancelRun, *, guard: Guard | None = 
     return cancelled
 
 
-async def lock_tree(tx: Tx, namespace: str, run_id: RunId) -> Tree:
-    """Lock a run and whatever is cancelled with it. Raises NotFound.
+def _answer(tree: Tree, status: RunStatus) -> Cancelled:
+    return Cancelled(status=status, is_done=True, children=tuple(child.id for child in tree.children))
 
-    A child may be created until its parent is locked, so the tree is looked at again behind the locks, until nothing in
-    it is new. A child that is over, or that was started to outlive its parent, is where the tree ends.
+
+async def cancel_tree(
+    tx: Tx, tree: Tree, *, cause: str, deed: Deed, ending: RunStatus = RunStatus.CANCELLED
+) -> Ended:
+    """End every run of a tree whose root is not over, and let whoever waits for the root go on.
+
+    A graph among them ends once its cleanup jobs are over too, as `ending` says.
     """
-    seen = await tx.runs.load(namespace, id=run_id)
-    if seen is None:
-        raise no_run(run_id)
-    if seen.status.is_terminal:
-        return Tree(root=seen)  # for ever, and nothing is done about it
-    schedules = await lock_schedules(tx, [(namespace, seen.schedule)])  # before any run
-    root, locked = seen, dict[RunId, Run]()
-    members = await _following(tx, namespace, run_id)
-    while missing := {run_id, *members, *({root.parent} if root.parent is not None else ())} - locked.keys():
-        found = await tx.runs.lock_all(namespace, ids=missing)
-        if not found:
-            break
-        locked.update(found)
-        root = locked.get(run_id, root)  # its parent may have been tried again since it was seen
-        members = await _following(tx, namespace, run_id)
-    if run_id not in locked:
-        raise no_run(run_id)  # it ended, and was removed, while this waited
-    children = tuple(locked[id] for id in sorted(members) if id in locked)
-    parent = None if root.parent is None else locked.get(root.parent)
-    return Tree(root=root, children=children, parent=parent, schedules=tuple(schedules))
-
-
-async def _following(tx: Tx, namespace: str, root: RunId) -> set[RunId]:
-    members: set[RunId] = set()
-    level: set[RunId] = {root}
-    while level:
-        level = await tx.children.following(namespace, parents=sorted(level)) - members
-        members |= level
-    return members
-
-
-async def cancel_tree(tx: Tx, tree: Tree, *, cause: str, deed: Deed) -> Ended:
-    """End every run of a tree whose root is not over, and let the parent that waits for the root go on."""
     now, root = await tx.now(), tree.root
-    runs = (root, *tree.children)
+    runs = tuple(run for run in (root, *tree.children) if run.kind is not RunKind.GRAPH)
     for run in runs:
         if run.status is RunStatus.PAUSED:  # why it was held is no reason for its end
             await tx.runs.set_failure(run.namespace, id=run.id, failure=None)
     await tx.children.end([rules.cancel(run, now=now) for run in runs])
-    await tx.log.append(
-        [
-            _noted(root, cause, deed),
-            *(_noted(child, CANCELLED_BY, Deed(by=deed.by, run=child.parent)) for child in tree.children),
-        ]
-    )
-    if tree.parent is None:
-        return Ended(runs=runs)
+    first = (cause, deed)
+    noted = [_noted(run, *(first if run.id == root.id else _because(run, deed))) for run in runs]
+    await tx.log.append(noted)
+    settled = Settled()
+    for graph in tree.graphs:
+        settled.add(await _settle(tx, graph, tree, runs, *first, ending=ending))
+    if tree.parent is None or root.kind is RunKind.GRAPH:
+        return Ended(runs=runs, settled=settled)
     ended = [(root.id, tree.parent.id, RunStatus.CANCELLED)]
-    return Ended(runs=runs, woken=tuple(await wake_parents(tx, ended, {tree.parent.id: tree.parent}, now=now)))
+    woken = await wake_parents(tx, ended, {tree.parent.id: tree.parent}, now=now)
+    return Ended(runs=runs, woken=tuple(woken), settled=settled)
+
+
+def _because(run: Run, deed: Deed) -> tuple[str, Deed]:
+    return CANCELLED_BY, Deed(by=deed.by, run=run.parent)
+
+
+async def _settle(
+    tx: Tx, graph: Graph, tree: Tree, runs: Sequence[Run], cause: str, deed: Deed, *, ending: RunStatus
+) -> Settled:
+    """What the end of these runs means for one graph: it is to end itself, or only lost a job."""
+    ended = {run.job: RunStatus.CANCELLED for run in runs if run.graph == graph.id and run.job is not None}
+    is_root = graph.id == tree.root.id
+    if is_root or any(child.id == graph.id for child in tree.children):
+        noted = (cause, deed) if is_root else (CANCELLED_BY, Deed(by=deed.by, run=tree.root.id))
+        run = tree.around[graph.id]
+        graph = await begin_to_end(tx, graph, run, ending=ending)
+        settled = await settle(tx, graph, ended, ancestors=tree.around, closing=noted)
+        if not settled.closed:
+            await note(tx, run, RunStatus.WAITING, *noted)
+        return settled
+    return await settle(tx, graph, ended, ancestors=tree.around)
 
 
 def _noted(run: Run, cause: str, deed: Deed) -> NewLogEntry:
@@ -153,6 +143,7 @@ def tell_of_end(parts: Parts, ended: Ended) -> None:
     for parent in ended.woken:
         tell_of_news(parts, parent)
     tell_of_release(parts, ended.released)
+    tell_of_settled(parts, ended.settled)
     if parts.observer is not None:
         for run in ended.runs:
             parts.observer.run_ended(namespace=run.namespace, workflow=run.name, status=ended.status)

@@ -7,11 +7,12 @@ retried once, and whoever asks again gets the same answer; what failed again is 
 from __future__ import annotations
 
 from windlass.engine.audit import Audit
-from windlass.engine.cancel import Ended, Tree, cancel_tree, lock_tree, tell_of_end
+from windlass.engine.cancel import Ended, cancel_tree, tell_of_end
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import lock_schedules
 from windlass.engine.schedule.trigger import open_runs
+from windlass.engine.tree import Tree, lock_tree
 from windlass.errors import WrongState
 from windlass.model.commands import RetryRun, Started
 from windlass.model.run import RETRIED_BY, Deed, Run, RunId, RunStatus

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from windlass.engine.graph.insert import Inserted, Place, insert_jobs
@@ -36,7 +36,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
     status: RunStatus
     queues: frozenset[str] = frozenset()
-    settled: Settled = Settled()
+    settled: Settled = field(default_factory=Settled)
     released: Released = Released()
 
 

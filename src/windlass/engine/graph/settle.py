@@ -52,10 +52,11 @@ async def settle(
     ancestors: Mapping[RunId, Run],
     skips: Mapping[str, str] | None = None,
     dispatch: Dispatch | None = None,
+    closing: tuple[str, Deed] = ("finish", Deed()),
 ) -> Settled:
     """Go on with a graph that is locked: these jobs are over, and `skips` must be, because of the jobs named.
 
-    `ancestors` holds the parent of the graph, locked, if it has one.
+    `ancestors` holds the parent of the graph, locked, if it has one. `closing` is what the log says of its end.
     """
     now = await tx.now()
     jobs, never_begun, decided = await _decide(tx, graph, ended, skips or {})
@@ -68,7 +69,7 @@ async def settle(
     turns += [name for name in decided.skipped if jobs[name].is_held]
     after = await _count(tx, graph, [*ended.values(), *(RunStatus.SKIPPED for _ in decided.skipped)], held=len(turns))
     if after.open == 0:
-        await _close(tx, after, settled, ancestors, now=now)
+        await _close(tx, after, settled, ancestors, closing, now=now)
     return settled
 
 
@@ -201,7 +202,13 @@ async def _count(tx: Tx, graph: Graph, ends: Sequence[RunStatus], *, held: int) 
 
 
 async def _close(
-    tx: Tx, graph: Graph, settled: Settled, ancestors: Mapping[RunId, Run], *, now: Instant
+    tx: Tx,
+    graph: Graph,
+    settled: Settled,
+    ancestors: Mapping[RunId, Run],
+    closing: tuple[str, Deed],
+    *,
+    now: Instant,
 ) -> None:
     """The last job is over: so is the graph, and whoever waits for it goes on."""
     run = ancestors.get(graph.id) or await tx.runs.lock(graph.namespace, id=graph.id)
@@ -221,7 +228,8 @@ async def _close(
                 subject_id=graph.id,
                 from_status=run.status,
                 to_status=status,
-                cause="finish",
+                cause=closing[0],
+                data=deed_to_bytes(closing[1]),
             )
         ]
     )

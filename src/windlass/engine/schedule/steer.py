@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 
 from windlass.engine.audit import Audit
-from windlass.engine.cancel import Ended, Tree, cancel_tree, tell_of_end
+from windlass.engine.cancel import Ended, cancel_tree, tell_of_end
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.noting import BACKFILLED, DELETED, noted, noted_end
+from windlass.engine.tree import Tree
 from windlass.errors import NotFound
 from windlass.model.run import CANCELLED_BY, PAUSED_BY, RESUMED_BY, Deed
 from windlass.model.schedule import Schedule

@@ -1,6 +1,6 @@
 -- name: following_children
 -- The children of these runs that end with them and have not ended yet: one probe of an index per parent.
-select r.id from {rows:runs.parent:parents}
+select r.id, r.kind from {rows:runs.parent:parents}
  where r.follows_parent = 1 and r.status not in ('completed', 'failed', 'cancelled', 'skipped');
 
 -- name: end_runs

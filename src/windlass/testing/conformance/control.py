@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from windlass.engine.cancel import cancel_tree, lock_tree
+from windlass.engine.cancel import cancel_tree
+from windlass.engine.tree import lock_tree
 from windlass.engine.engine import Engine
 from windlass.errors import ClaimLost, NotFound, Unavailable
 from windlass.model.commands import (

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from windlass.engine.cancel import cancel_tree, lock_tree
+from windlass.engine.cancel import cancel_tree
+from windlass.engine.tree import lock_tree
 from windlass.engine.engine import Engine
 from windlass.engine.finish import FinishRuns
 from windlass.engine.schedule.release import release_next

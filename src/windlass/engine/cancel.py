@@ -72,9 +72,7 @@ def _answer(tree: Tree, status: RunStatus) -> Cancelled:
     return Cancelled(status=status, is_done=True, children=tuple(child.id for child in tree.children))
 
 
-async def cancel_tree(
-    tx: Tx, tree: Tree, *, cause: str, deed: Deed, ending: RunStatus = RunStatus.CANCELLED
-) -> Ended:
+async def cancel_tree(tx: Tx, tree: Tree, *, cause: str, deed: Deed, ending: RunStatus = RunStatus.CANCELLED) -> Ended:
     """End every run of a tree whose root is not over, and let whoever waits for the root go on.
 
     A graph among them ends once its cleanup jobs are over too, as `ending` says.

@@ -54,7 +54,7 @@ from windlass.model.commands import (
     Suspended,
 )
 from windlass.model.explanation import Explanation
-from windlass.model.graph import AddJobs, Added, NeedsOf, ReadNeeds
+from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.message import Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView

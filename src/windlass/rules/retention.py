@@ -28,12 +28,14 @@ def is_too_young(at: Instant, *, keep_for: Duration, now: Instant) -> bool:
     return now - keep_for < at <= now + ASTRAY
 
 
-def is_asked_for(*, parent_status: RunStatus | None, has_retry: bool) -> bool:
+def is_asked_for(*, parent_status: RunStatus | None, has_retry: bool, is_job: bool = False) -> bool:
     """May another run that is still there ask for an ended one?
 
     Whoever tries a run again, or its parent, goes by what stands in both of them. A parent that is completed is never
-    executed again.
+    executed again; but a job is a part of its graph, and is shown as long as that is.
     """
+    if is_job and parent_status is not None:
+        return True
     return has_retry or parent_status not in (None, RunStatus.COMPLETED)
 
 

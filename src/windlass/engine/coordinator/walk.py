@@ -24,7 +24,7 @@ from windlass.model.run import TERMINAL, Run, RunId
 from windlass.model.time import HOUR, Duration, Instant
 from windlass.rules import retention as rules
 from windlass.store.base import Tx
-from windlass.store.queries.prune import EndedRun, Happened, Remark
+from windlass.store.queries.prune import EndedRun, Happened, Remark, Ties
 
 PAGE = 500  # rows of the log, or children of a run, in one look
 IDLE_PAGES = 100  # in one round: crossing what is kept must not take the time of those who execute runs
@@ -143,7 +143,7 @@ class Walk:
                 run
                 for id, run in locked.items()
                 if rules.is_over_due(run.finished_at, keep_for=self._kept_for(run.name), now=now)
-                and not rules.is_asked_for(parent_status=ties[id].parent_status, has_retry=ties[id].has_retry)
+                and not _is_asked_for(run, ties[id])
                 and rules.is_read(ties[id].last_seq, seen_to=seen_to)
             ]
             await tx.prune.remove(going)
@@ -185,3 +185,7 @@ class Walk:
 
     async def _remove_some(self, remarks: Sequence[Remark]) -> None:
         await self._parts.run_tx("prune_log", lambda tx: tx.prune.remove_remarks(remarks))
+
+
+def _is_asked_for(run: Run, ties: Ties) -> bool:
+    return rules.is_asked_for(parent_status=ties.parent_status, has_retry=ties.has_retry, is_job=run.kind.is_job)

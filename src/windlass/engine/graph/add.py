@@ -163,9 +163,7 @@ async def _resolve(tx: Tx, run: Run, locked: Locked, command: AddJobs, ids: list
     grown = replace(
         graph, jobs=graph.jobs + counted.jobs, open=graph.open + counted.open, held=graph.held + counted.held
     )
-    settled = await settle(
-        tx, grown, {group: RunStatus.COMPLETED}, ancestors=locked.ancestors, skips=inserted.skips
-    )
+    settled = await settle(tx, grown, {group: RunStatus.COMPLETED}, ancestors=locked.ancestors, skips=inserted.skips)
     released = await release_next(tx, locked.schedules, now=await tx.now()) if settled.closed else Released()
     return Done(status=RunStatus.COMPLETED, queues=inserted.queues, settled=settled, released=released)
 
@@ -181,7 +179,9 @@ def _known(existing: list[KnownJob], edges: list[Edge], *, resolving: str) -> Kn
     return Known(
         jobs=frozenset(job.name for job in existing),
         matrices={name: tuple(children) for name, children in matrices.items()},
-        groups={job.name: tuple(members[job.name]) if job.name in members else None for job in existing if job.is_group},
+        groups={
+            job.name: tuple(members[job.name]) if job.name in members else None for job in existing if job.is_group
+        },
         edges=edges,
     )
 

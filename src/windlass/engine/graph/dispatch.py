@@ -93,9 +93,7 @@ def _row(graph: Graph, job: JobState, offer: Offer) -> DispatchedJob:
     )
 
 
-def _claimed(
-    graph: Graph, job: JobState, offer: Offer, input: bytes, asked_at: int, at: Instant
-) -> ClaimedRun:
+def _claimed(graph: Graph, job: JobState, offer: Offer, input: bytes, asked_at: int, at: Instant) -> ClaimedRun:
     run = job.run
     expires_in: Duration | None = time_left(job, graph)
     return ClaimedRun(

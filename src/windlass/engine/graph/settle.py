@@ -29,6 +29,7 @@ from windlass.store.queries.jobs import MetNeeds, ReleasedJob, SkippedJob
 from windlass.store.queries.log import NewLogEntry
 from windlass.store.rows import deed_to_bytes
 
+
 class Settled(Struct, kw_only=True):
     """What was done, for those who have to be told once it is committed."""
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from windlass.model.run import RunId
+from windlass.model.run import RunId, RunKind
 from windlass.model.time import Duration
+from windlass.store.rows import RUN_KIND
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
@@ -18,6 +19,12 @@ class LateRun(Struct, frozen=True, kw_only=True):
     id: RunId
     parent: RunId | None
     schedule: str | None
+    kind: RunKind = RunKind.WORKFLOW
+
+    @property
+    def graph(self) -> RunId | None:
+        """Of a job: what it belongs to."""
+        return self.parent if self.kind.is_job else None
 
 
 class ExpiryQueries:
@@ -27,4 +34,6 @@ class ExpiryQueries:
     async def late(self, *, late_for: Duration, limit: int) -> list[LateRun]:
         """Runs whose time was over that long ago and that nobody holds, the latest first, of every namespace."""
         rows = await self._connection.all("late_runs", late_for=late_for, limit=limit)
-        return [LateRun(namespace=row[0], id=row[1], parent=row[2], schedule=row[3]) for row in rows]
+        return [
+            LateRun(namespace=row[0], id=row[1], parent=row[2], schedule=row[3], kind=RUN_KIND[row[4]]) for row in rows
+        ]

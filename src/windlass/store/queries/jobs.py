@@ -148,9 +148,7 @@ class JobQueries:
             views.append(JobView(state=state, needs=needs, failure=found))
         return views
 
-    async def held_by(
-        self, namespace: str, claims: Sequence[tuple[RunId, int]]
-    ) -> list[tuple[RunId, RunId, str]]:
+    async def held_by(self, namespace: str, claims: Sequence[tuple[RunId, int]]) -> list[tuple[RunId, RunId, str]]:
         """Of jobs whose claims hold: their ids, their graphs, and their names in them."""
         tokens = dict(claims)
         rows = await self._connection.all("jobs_held_by", namespace=namespace, ids=list(tokens))

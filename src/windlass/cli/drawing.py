@@ -28,7 +28,7 @@ LEFT, RIGHT, UP, DOWN = 1, 2, 4, 8
 LINES = " ╴╶─╵┘└┴╷┐┌┬│┤├┼"  # by the sum of the sides at which they are open
 PLAIN_LINES = " ---|+++|+++|+++"
 STRAIGHT, TRACK = 4, 2  # columns between layers without a bend, and for each line that bends
-SHOWN_NEEDS = 3
+SHOWN_NEEDS = 5
 MOST_DOUBTFUL = 4
 
 
@@ -44,12 +44,12 @@ class Label(Struct, frozen=True, kw_only=True):
     @property
     def length(self) -> int:
         """In cells, with everything."""
-        return cell_len(f"{self.sign} {self.name} {self.more}".rstrip())
+        return cell_len(f"{self.sign} {self.name}{self.more}")
 
     def text(self, *, room: int, is_brief: bool, glyphs: Glyphs) -> Text:
         name = cut(self.name, room, glyphs=glyphs)
         found = Text(f"{self.sign} {name}", style=self.style)
-        return found if is_brief or not self.more else found.append(f" {self.more}", style=DIM)
+        return found if is_brief or not self.more else found.append(self.more, style=DIM)
 
 
 def draw(layout: Layout, labels: Mapping[str, Label], *, width: int, glyphs: Glyphs, is_full: bool) -> list[Text]:
@@ -61,7 +61,8 @@ def draw(layout: Layout, labels: Mapping[str, Label], *, width: int, glyphs: Gly
             picture = _picture(places, texts, width=width, glyphs=glyphs)
             if picture is not None:
                 lines, doubtful = picture
-                words = [f"{labels[name].name} is after {_after(places.needs[name], labels)}" for name in doubtful]
+                words = [f"{label.name}{label.more}" for label in labels.values() if label.more and is_brief]
+                words += [f"{labels[name].name} is after {_after(places.needs[name], labels)}" for name in doubtful]
                 return [*lines, *(Text(cut(line, width, glyphs=glyphs), style=DIM) for line in words)]
     return list(_list(layout, labels, width=width, glyphs=glyphs, is_full=is_full))
 

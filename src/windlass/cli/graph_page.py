@@ -53,19 +53,34 @@ async def read_jobs(graphs: Graphs, namespace: str, graph: RunId) -> tuple[JobVi
 
 def progress(graph: Graph, *, running: int, glyphs: Glyphs, is_more: bool = False) -> Text:
     """How far a graph is. `is_more`: more are running than were counted."""
-    told = Text(f"{graph.jobs - graph.open:,} of {graph.jobs:,} over")
+    return Text(f" {glyphs.dot} ", style=DIM).join(_progress(graph, running=running, is_more=is_more))
+
+
+def progress_lines(graph: Graph, *, running: int, width: int, glyphs: Glyphs) -> Iterator[Text]:
+    """The same in lines that are not longer than `width`."""
+    line = Text()
+    for part in _progress(graph, running=running):
+        if line and line.cell_len + 3 + part.cell_len > width:
+            yield line
+            line = Text()
+        line = line.append(f" {glyphs.dot} ", style=DIM).append_text(part) if line else part
+    yield line
+
+
+def _progress(graph: Graph, *, running: int, is_more: bool = False) -> Iterator[Text]:
+    yield Text(f"{graph.jobs - graph.open:,} of {graph.jobs:,} over")
     at_work = min(running, graph.open)
-    parts = [
-        (RunStatus.RUNNING, f"{at_work:,}{'+' if is_more else ''}" if at_work else ""),
-        (RunStatus.WAITING, "" if is_more or graph.open == at_work else f"{graph.open - at_work:,}"),
-        (RunStatus.FAILED, f"{graph.failed:,}" if graph.failed else ""),
-        (RunStatus.CANCELLED, f"{graph.cancelled:,}" if graph.cancelled else ""),
-        (RunStatus.SKIPPED, f"{graph.skipped:,}" if graph.skipped else ""),
-    ]
-    for status, number in parts:
+    counts = {
+        RunStatus.RUNNING: at_work,
+        RunStatus.WAITING: 0 if is_more else graph.open - at_work,
+        RunStatus.FAILED: graph.failed,
+        RunStatus.CANCELLED: graph.cancelled,
+        RunStatus.SKIPPED: graph.skipped,
+    }
+    for status, number in counts.items():
         if number:
-            told.append(f" {glyphs.dot} ", style=DIM).append(f"{number} {status.value}", style=STATUS_STYLES[status])
-    return told
+            more = "+" if is_more and status is RunStatus.RUNNING else ""
+            yield Text(f"{number:,}{more} {status.value}", style=STATUS_STYLES[status])
 
 
 def picture(jobs: Sequence[JobView], *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:

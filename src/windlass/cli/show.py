@@ -163,9 +163,11 @@ def _graph(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: b
             yield from _title("Needs")
             yield from graph_page.needed(job, story.jobs, width=width, glyphs=glyphs, is_full=is_full)
         return
-    yield Text()
+    yield from _title("Jobs")
     running = sum(job.status is RunStatus.RUNNING for job in story.jobs)
-    yield Text("Jobs  ", style="bold").append_text(graph_page.progress(graph.graph, running=running, glyphs=glyphs))
+    for line in graph_page.progress_lines(graph.graph, running=running, width=width - 2, glyphs=glyphs):
+        yield Text("  ").append_text(line)
+    yield Text()
     yield from graph_page.picture(story.jobs, width=width, glyphs=glyphs, is_full=is_full)
     lines = list(graph_page.table(story.jobs, now=now, width=width, glyphs=glyphs, is_full=is_full))
     if lines:

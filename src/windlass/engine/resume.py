@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from windlass.engine.audit import Audit
+from windlass.engine.graph.lock import lock_graph_of
+from windlass.engine.graph.pause import Steered, resume_graph
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run
 from windlass.engine.settle import is_anything_here
 from windlass.model.commands import ResumeRun
-from windlass.model.run import RESUMED_BY, Deed, Run, RunStatus
+from windlass.model.run import RESUMED_BY, Deed, Run, RunKind, RunStatus
 from windlass.notify.local import queue_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
@@ -19,25 +21,32 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
     audit = Audit.of_caller("resume_run")
     tries = int(command.is_again)  # what was asked before may have been done
 
-    async def resume(tx: Tx) -> Run:
+    async def resume(tx: Tx) -> Steered:
+        locked = await lock_graph_of(tx, namespace, run_id)
         run = await tx.runs.lock(namespace, id=run_id)
         if run is None:
             raise no_run(run_id)
         nonlocal tries
         tries += 1
         if tries > 1 and run.status is not RunStatus.PAUSED and not run.is_held:
-            return run  # the first try was committed, its answer lost
+            return Steered(run=run)  # the first try was committed, its answer lost
+        deed = Deed(by=command.by)
+        if run.kind is RunKind.GRAPH:
+            await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=RunStatus.WAITING)
+            return await resume_graph(tx, locked, run, deed)
         waits = [step for step in await tx.steps.open_waits(namespace, run_id=run_id) if not step.is_dropped]
         is_due = await is_anything_here(tx, run, waits) or await _has_work(tx, run)
         resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
         await tx.runs.set_failure(namespace, id=run_id, failure=None)
         await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=resumed.status)
-        return await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=Deed(by=command.by))
+        return Steered(run=await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=deed))
 
-    run = await parts.run_tx("resume_run", resume)
-    parts.hub.publish(queue_topic(run.namespace, run.queue))
-    if run.worker is not None:  # it was asked to pause, and had not done so yet
-        parts.hub.publish(worker_topic(run.namespace, run.worker))
+    steered = await parts.run_tx("resume_run", resume)
+    runs = (steered.run, *steered.jobs)
+    for queue in sorted({run.queue for run in runs}):
+        parts.hub.publish(queue_topic(namespace, queue))
+    for worker in sorted({run.worker for run in runs if run.worker is not None}):
+        parts.hub.publish(worker_topic(namespace, worker))  # it was asked to pause, and had not done so yet
 
 
 async def _has_work(tx: Tx, run: Run) -> bool:

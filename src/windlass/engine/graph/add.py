@@ -20,7 +20,7 @@ from windlass.engine.schedule.release import Released, release_next, tell_of_rel
 from windlass.errors import ClaimLost, InvalidInput
 from windlass.model.commands import Claim, FinishRun
 from windlass.model.failure import Failure, FailureKind
-from windlass.model.graph import OPENED, AddJobs, Added, Edge, Graph, NewJob
+from windlass.model.graph import OPENED, Added, AddJobs, Edge, Graph, NewJob
 from windlass.model.run import Run, RunId, RunKind, RunStatus
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules

@@ -1,4 +1,4 @@
-"""Give a job to a worker in the transaction that releases it: a claim call that waits in this process has offered slots.
+"""Give a job to a worker in the transaction that releases it: a claim call that waits in this process offers slots.
 
 Whoever finishes a job frees a slot and waits for more, so a chain of jobs needs one commit for each of them.
 """

@@ -14,7 +14,7 @@ from windlass.store.base import Tx
 
 
 class Locked(Struct, frozen=True, kw_only=True):
-    """A run as it was seen, without a lock of its own; its graph, if it is a job or a graph, locked with all around it."""
+    """A run as it was seen, without a lock of its own; and its graph, if there is one, locked with all around it."""
 
     run: Run | None
     graph: Graph | None = None

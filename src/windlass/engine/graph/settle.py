@@ -2,8 +2,8 @@
 
     lock the graph ─► end the jobs ─► settle: edges below ─► rules/needs.py ─► skip · count down · release · close
 
-Whoever ends a job locks its graph before anything else. So of two jobs that end at the same instant, wherever, the second
-sees what the first has made of it, and what both of them hold up is released once.
+Whoever ends a job locks its graph before anything else. So of two jobs that end at the same instant, wherever, the
+second sees what the first has made of it, and what both of them hold up is released once.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from windlass.store.rows import deed_to_bytes
 
 
 async def begin_to_end(tx: Tx, graph: Graph, run: Run, *, ending: RunStatus) -> Graph:
-    """The graph is to end once its cleanup jobs are over. One that is paused is paused no more, so that they can run."""
+    """The graph is to end once its cleanup jobs are over. It is paused no more, so that they can run."""
     changed = replace(graph, ending=graph.ending or ending, is_paused=False)
     if changed != graph:
         await tx.graphs.steer(changed)

@@ -203,6 +203,23 @@ class DispatchedJob(Struct, frozen=True, kw_only=True, gc=False):
     timeout_for: Duration | None
 
 
+class SteeredJob(Struct, frozen=True, kw_only=True, gc=False):
+    """A job whose graph is paused, or goes on."""
+
+    namespace: str
+    id: RunId
+    token: int
+    was: RunStatus
+    status: RunStatus
+    available_at: Instant | None
+    held: int
+    worker: WorkerId | None
+    recoveries: int
+    unmet: int
+    cause: str
+    data: bytes | None
+
+
 class _Turn(Struct, frozen=True, kw_only=True):
     namespace: str
     graph: RunId
@@ -231,6 +248,10 @@ class NeedQueries:
 
     async def dispatch(self, rows: Sequence[DispatchedJob]) -> Mapping[int, Instant]:
         return await self._connection.batch("dispatch_jobs", rows)
+
+    async def steer(self, rows: Sequence[SteeredJob]) -> None:
+        """Pause jobs, or let them go on, with their log rows."""
+        await self._connection.batch("steer_jobs", rows)
 
     async def grant_turns(self, namespace: str, graph: RunId, names: Iterable[str]) -> None:
         """These wait for no sibling of their matrix any more."""

@@ -151,6 +151,15 @@ insert into log (namespace, subject_kind, subject_id, from_status, to_status, ca
 select :namespace, 'run', i.value, :was, 'running', 'dispatch', {now}
   from json_each(:id) as i;
 
+-- name: steer_jobs
+-- Pause jobs that this transaction has locked, or let them go on.
+update runs
+   set status = :status, available_at = :available_at, held = :held, worker = :worker, recoveries = :recoveries,
+       unmet = :unmet
+ where namespace = :namespace and id = :id and token = :token and status = :was;
+insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
+values (:namespace, 'run', :id, :was, :status, :cause, {now}, :data);
+
 -- name: inputs_of_runs
 -- What runs were started with.
 select p.run_id, p.input from {rows:payloads.run_id:ids};

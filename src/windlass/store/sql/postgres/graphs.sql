@@ -195,6 +195,18 @@ passed as (
 )
 {passed: passed};
 
+-- name: steer_jobs
+-- Differs: one statement.
+with changed as (
+    update runs
+       set status = :status, available_at = :available_at, held = :held, worker = :worker, recoveries = :recoveries,
+           unmet = :unmet
+     where namespace = :namespace and id = :id and token = :token and status = :was
+    returning namespace, id
+)
+insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
+select c.namespace, 'run', c.id, :was, :status, :cause, {now}, :data from changed c;
+
 -- name: needs_of_jobs
 -- Differs: every step of the way is a probe of a primary key.
 select e.job, j.name, r.name, r.version, r.status, e.is_group, j.group_name, j.matrix, p.output, p.failure

@@ -143,8 +143,9 @@ class _Names:
         if len(children) > MOST_COMBINATIONS:
             text = f"Matrix {shown(matrix)} has {len(children):,} jobs; at most {MOST_COMBINATIONS} are accepted."
             raise InvalidInput(text, reason="too_many", path=matrix)
-        if len({(child.max_parallel, child.fail_fast) for child in children}) > 1:
-            text = f"The jobs of matrix {shown(matrix)} differ in max_parallel or fail_fast; give all of them the same."
+        # One that has a turn and needs another that waits for one would wait for ever.
+        if len({(child.max_parallel, child.fail_fast, frozenset(child.needs)) for child in children}) > 1:
+            text = f"The jobs of matrix {shown(matrix)} differ in needs, max_parallel or fail_fast; give all the same."
             raise InvalidInput(text, reason="invalid_matrix", path=matrix)
         self._matrices[matrix] = tuple(child.name for child in children)
 

@@ -345,10 +345,12 @@ def test_a_matrix_that_cannot_be_is_refused(child: NewJob) -> None:
     assert refusal(child).reason == "invalid_matrix"
 
 
-def test_children_of_a_matrix_share_one_window() -> None:
+def test_children_of_a_matrix_share_one_window_and_what_they_need() -> None:
     one, other = a_matrix("test", "a", max_parallel=1), a_matrix("test", "b", max_parallel=2)
+    before = a_job("test[b]", "test[a]", matrix="test", max_parallel=1)  # would have the only turn, or wait for it
 
     assert refusal(*one, *other).reason == "invalid_matrix"
+    assert refusal(*one, before).reason == "invalid_matrix"
 
 
 @pytest.mark.spec("security:70")
@@ -383,7 +385,9 @@ def test_a_job_that_needs_itself_is_refused(needed: str) -> None:
 
 @pytest.mark.spec("graphs:46", "security:63")
 def test_a_cycle_through_a_matrix_is_found() -> None:
-    found = refusal(a_job("build", "test"), a_job("test[a]", matrix="test"), a_job("test[b]", "build", matrix="test"))
+    children = [a_job(f"test[{label}]", "lint", "build", matrix="test") for label in "ab"]
+
+    found = refusal(a_job("build", "test[b]"), a_job("lint"), *children)
 
     assert "build → test[b] → build" in str(found)
 

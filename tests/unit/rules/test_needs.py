@@ -373,6 +373,18 @@ def test_a_turn_that_went_to_one_who_is_skipped_goes_on_to_the_next() -> None:
     assert found.turns == ["test[d]"]
 
 
+def test_who_is_skipped_while_it_waits_for_a_turn_is_given_none_later() -> None:
+    jobs = children("c", "d", held="cd")
+    begun = waiting("test[a]", 1, matrix="test", max_parallel=1)
+    edges = [edge("test[c]", "lint"), edge("between", "lint"), edge("test[a]", "between")]
+
+    found = decided({"lint": FAILED}, edges, begun, *jobs.values(), held={"test": ["test[c]", "test[d]"]})
+
+    assert set(found.skipped) == {"test[a]", "test[c]", "between"}
+    assert found.turns == ["test[d]"]
+    assert found.released == ["test[d]"]
+
+
 def test_who_ends_without_a_turn_gives_none_away() -> None:
     jobs = children("c", "d", held="cd")
 

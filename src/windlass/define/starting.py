@@ -71,7 +71,7 @@ def _encode(definition: WorkflowDefinition, args: tuple[Any, ...], *, codec: Cod
 
 def check_arguments(definition: WorkflowDefinition, args: Sequence[Any], *, codec: Codec) -> None:
     names, types = definition.argument_names, definition.argument_types
-    what = f"Workflow {definition.name!r}"
+    what = f"{definition.kind} {definition.name!r}"
     if len(args) < definition.required:
         missing = names[len(args)]
         expected = _describe_type(types[len(args)])
@@ -94,7 +94,8 @@ def _count(number: int) -> str:
 
 
 def _call(definition: WorkflowDefinition) -> str:
-    return f"app.start({', '.join([definition.function.__name__, *definition.argument_names])})"
+    verb = "app.start" if definition.graph is None else f"{definition.graph}.spawn"
+    return f"{verb}({', '.join([definition.function.__name__, *definition.argument_names])})"
 
 
 def _describe_type(type: Any) -> str:

@@ -38,6 +38,13 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     graph: str | None = None  # of a job: where it belongs, and its name there
     job: str | None = None
 
+    @property
+    def kind(self) -> str:
+        """What it is, in a sentence about it."""
+        if self.graph is not None:
+            return "Job"
+        return "Workflow" if self.plan is None else "Graph"
+
 
 class Openable:
     """What stands for a workflow without being a function: a graph, which workers open instead of calling it."""

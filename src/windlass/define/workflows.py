@@ -219,9 +219,9 @@ def _may_replace(definition: WorkflowDefinition, known: WorkflowDefinition) -> b
 
 
 def _taken(definition: WorkflowDefinition, known: WorkflowDefinition) -> AlreadyExists:
-    kind = "Workflow" if definition.plan is None else "Graph"
-    where = f"at {known.location} and, as another {'function' if kind == 'Workflow' else 'graph'}, at"
-    advice = "Rename one, or give it name=." if kind == "Workflow" else "Rename one."
+    kind, is_graph = definition.kind, definition.plan is not None
+    where = f"at {known.location} and, as another {'graph' if is_graph else 'function'}, at"
+    advice = "Rename one." if is_graph else "Rename one, or give it name=."
     return AlreadyExists(
         f"{kind} {definition.name!r} is declared twice: {where} {definition.location}. {advice}",
         reason="already_registered",

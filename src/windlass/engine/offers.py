@@ -60,7 +60,7 @@ class Offer:
 
 
 class Slots:
-    """Slots of several offers, set aside for whatever a transaction may bring: which lanes that is, is known only there.
+    """Slots of several offers, set aside for whatever a transaction may bring: only that knows which lanes it is.
 
     The transaction may be driven on another thread, so it counts here and leaves the offers alone until it is over.
     """

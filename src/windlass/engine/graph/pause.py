@@ -1,4 +1,4 @@
-"""Hold a graph until it is resumed: what is at work comes to its end, what is due waits, and so does what is released."""
+"""Hold a graph until it is resumed: what is at work comes to its end, what is due or released waits."""
 
 from __future__ import annotations
 

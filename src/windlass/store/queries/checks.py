@@ -17,6 +17,7 @@ from windlass.model.time import Duration, Instant
 from windlass.model.worker import Worker
 from windlass.store.catalog import Dialect
 from windlass.store.migrate import migrations
+from windlass.store.queries.graph_checks import GraphChecks
 from windlass.store.rows import (
     RUN_COLUMNS,
     failure_from_bytes,
@@ -87,7 +88,10 @@ class CheckQueries:
 
     async def inconsistencies(self) -> list[Inconsistency]:
         """Every rule that is broken, and by what. A sound database has none."""
-        rows = await self._connection.all("inconsistencies")
+        rows = [
+            *await self._connection.all("inconsistencies"),
+            *await GraphChecks(self._connection).inconsistencies(),
+        ]
         return [Inconsistency(rule=row[0], namespace=row[1], subject=row[2]) for row in rows]
 
     async def damage(self) -> list[str]:

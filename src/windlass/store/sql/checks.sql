@@ -138,10 +138,11 @@ union all
 select 'a run that does not wait counts children', r.namespace, r.id from runs r
  where r.unmet < 0
     or (r.unmet > 0 and r.status <> 'waiting'
-        and not (r.status = 'paused' and r.attempts = 0 and r.schedule is not null))
+        and not (r.status = 'paused' and r.attempts = 0 and (r.schedule is not null or r.kind in ('job', 'group'))))
 union all
 select 'a waiting run waits for nothing', r.namespace, r.id from runs r
- where r.status = 'waiting' and not (r.unmet > 0 and r.attempts = 0 and r.schedule is not null)
+ where r.status = 'waiting' and r.kind <> 'graph'
+   and not (r.unmet > 0 and r.attempts = 0 and (r.schedule is not null or r.kind in ('job', 'group')))
    and not exists (select 1 from steps s
                     where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0
                       and s.kind in ('event', 'approval', 'child'))
@@ -162,7 +163,7 @@ select 'a run waits for a child that is over', r.namespace, r.id from runs r
            and (c.status in ('failed', 'cancelled', 'skipped') or (c.status = 'completed' and r.unmet = 0))) > 0
 union all
 select 'a run counts other children than it waits for', r.namespace, r.id from runs r
- where r.unmet > 0 and not (r.attempts = 0 and r.schedule is not null)
+ where r.unmet > 0 and not (r.attempts = 0 and (r.schedule is not null or r.kind in ('job', 'group')))
    and r.unmet <> (select count(*) from steps s
                      join runs c on c.namespace = s.namespace and c.id = s.awaits
                     where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.dropped = 0

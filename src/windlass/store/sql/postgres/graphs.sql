@@ -61,7 +61,7 @@ passed as (
 -- name: edges_below_skipped
 -- Differs: a list is an array, and each step of the walk is a probe.
 with recursive skipped (name) as (
-    select i.value from unnest(:names::text[]) as i (value)
+    select i.value collate "C" from unnest(:names::text[]) as i (value)
     union
     select x.job from skipped s
      cross join lateral (

@@ -44,6 +44,7 @@ from windlass.model.commands import (
     Suspended,
     WaitStep,
 )
+from windlass.model.graph import AddJobs, Added, NeedsOf, ReadNeeds
 from windlass.model.run import RunId, WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
@@ -54,6 +55,7 @@ T = TypeVar("T")
 
 WHAT = {
     "claim_runs": "claim",
+    "add_jobs": "jobs",
     "begin_step": "begin",
     "complete_step": "result",
     "suspend_run": "wait",
@@ -148,6 +150,9 @@ class MortalPresence:
     async def read_history(self, claim: Claim) -> tuple[StepRecord, ...]:
         return await self._while_alive(self._work.read_history, claim)
 
+    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
+        return await self._while_alive(self._work.read_needs, command)
+
     async def send_to_child(self, claim: Claim, command: SendEvent) -> Sent:
         return await self._while_alive(partial(self._work.send_to_child, claim), command)
 
@@ -198,6 +203,9 @@ class MortalWork(MortalPresence):
         about: tuple[FailStep | WaitStep | OpenWait, ...] = (*command.failures, *command.waits, *command.open)
         keys = tuple(dict.fromkeys(item.key for item in about))
         return await self._submitted("suspend_run", self._work.suspend_run, command, keys)
+
+    async def add_jobs(self, command: AddJobs) -> Added:
+        return await self._submitted("add_jobs", self._work.add_jobs, command)
 
     async def hold_run(self, command: HoldRun) -> None:
         await self._submitted("hold_run", self._work.hold_run, command)

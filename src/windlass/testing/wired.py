@@ -44,11 +44,12 @@ class Wired(Embedded):
             remote.schedules,
             remote.work,
         )
-        wired.feed, wired.namespaces, wired.access, wired.admin = (
+        wired.feed, wired.namespaces, wired.access, wired.admin, wired.graphs = (
             remote.feed,
             remote.namespaces,
             remote.access,
             remote.admin,
+            remote.graphs,
         )
         return wired
 

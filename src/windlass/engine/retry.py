@@ -6,8 +6,13 @@ retried once, and whoever asks again gets the same answer; what failed again is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from windlass.engine.again import until_answered
 from windlass.engine.audit import Audit
 from windlass.engine.cancel import Ended, cancel_tree, tell_of_end
+from windlass.engine.graph.retry import Retried, fill_graph
+from windlass.engine.graph.settle import tell_of_settled
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import lock_schedules
@@ -15,7 +20,7 @@ from windlass.engine.schedule.trigger import open_runs
 from windlass.engine.tree import Tree, lock_tree
 from windlass.errors import WrongState
 from windlass.model.commands import RetryRun, Started
-from windlass.model.run import RETRIED_BY, Deed, Run, RunId, RunStatus
+from windlass.model.run import RETRIED_BY, Deed, Run, RunId, RunKind, RunStatus
 from windlass.notify.local import queue_topic
 from windlass.rules import retries_of_runs as rules
 from windlass.store.base import Tx
@@ -26,25 +31,38 @@ from windlass.store.rows import deed_to_bytes
 async def retry_run(parts: Parts, command: RetryRun) -> Started:
     audit = Audit.of_caller("retry_run")
     new_id = RunId(parts.ids.run())  # outside: the transaction may be run again, and must then know its own work
+    jobs = await _new_ids(parts, command)
 
-    async def retry(tx: Tx) -> tuple[Started, Run, Ended]:
+    async def retry(tx: Tx) -> tuple[Started, Run, Ended, Retried]:
         tree = await _lock(tx, command)
         known = await tx.retries.of(command.namespace, run_id=command.run_id)
         if known is not None:
-            return Started(run_id=known, is_repeat=known != new_id), tree.root, Ended()
+            return Started(run_id=known, is_repeat=known != new_id), tree.root, Ended(), Retried()
         rules.check_retry(tree.root)
         await _check_overlap(tx, tree)
         ended = await _cancel_if_paused(tx, tree, command, new_id)
-        await _create(tx, tree.root, command, new_id)
+        retried = await _create(tx, tree.root, command, new_id, jobs)
         was = tree.root.status
         await audit.note(tx, command.namespace, subject=command.run_id, before=was, after=f"retried as {new_id}")
-        return Started(run_id=new_id, is_repeat=False), tree.root, ended
+        return Started(run_id=new_id, is_repeat=False), tree.root, ended, retried
 
-    started, run, ended = await parts.run_tx("retry_run", retry)
+    started, run, ended, retried = await parts.run_tx("retry_run", retry)
     tell_of_end(parts, ended)
+    tell_of_settled(parts, retried.settled)
     if not started.is_repeat:
-        parts.hub.publish(queue_topic(run.namespace, run.queue))
+        for queue in sorted({run.queue, *retried.queues}):
+            parts.hub.publish(queue_topic(run.namespace, queue))
     return started
+
+
+async def _new_ids(parts: Parts, command: RetryRun) -> list[RunId]:
+    """For the jobs of the new graph, if it is one. A graph that is over has as many jobs for ever."""
+    store = parts.store
+    graph = await until_answered(
+        parts.clock,
+        lambda: store.read("load_graph", lambda tx: tx.graphs.load(command.namespace, command.run_id), single=True),
+    )
+    return [] if graph is None else [RunId(parts.ids.run()) for _ in range(graph.jobs)]
 
 
 async def _lock(tx: Tx, command: RetryRun) -> Tree:
@@ -79,11 +97,8 @@ async def _cancel_if_paused(tx: Tx, tree: Tree, command: RetryRun, new_id: RunId
     return await cancel_tree(tx, tree, cause=RETRIED_BY, deed=Deed(by=command.by, run=new_id))
 
 
-async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId) -> None:
-    places = {} if command.from_step is None else await tx.retries.places(run.namespace, run_id=run.id)
-    before = rules.kept_before(places, command.from_step)
+async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId, jobs: Sequence[RunId]) -> Retried:
     await tx.retries.create(run.namespace, id=new_id, retry_of=run.id, at=await tx.now())
-    await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before, from_step=command.from_step)
     await tx.log.append(
         [
             NewLogEntry(
@@ -97,4 +112,14 @@ async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId) -> None:
             )
         ]
     )
+    retried = Retried()
+    if run.kind is RunKind.GRAPH:
+        new = await tx.runs.load(run.namespace, id=new_id)
+        assert new is not None
+        retried = await fill_graph(tx, run, new, jobs, from_job=command.from_step)
+    else:
+        places = {} if command.from_step is None else await tx.retries.places(run.namespace, run_id=run.id)
+        before = rules.kept_before(places, command.from_step)
+        await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before, from_step=command.from_step)
     await tx.retries.move_key(run.namespace, id=new_id, retry_of=run.id)  # runs are locked before keys
+    return retried

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 
 from windlass.errors import NotFound, WrongState
-from windlass.model.run import Run, RunStatus
+from windlass.model.run import Run, RunKind, RunStatus
 
 RETRIED = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.PAUSED})
 MOST_CLOSE = 3  # keys named to somebody who mistyped one
@@ -14,6 +14,12 @@ MOST_CLOSE = 3  # keys named to somebody who mistyped one
 
 def check_retry(run: Run) -> None:
     """Raise WrongState for a run that goes on by itself, and for one that has done what it was for."""
+    if run.kind.is_job:
+        hint = f"Retry the graph, which does it again with all below it: windlass retry {run.parent} --from {run.job}"
+        raise WrongState("Run", run.id, f"job {run.job!r} of a graph", wanted="a run of its own", hint=hint)
+    if run.kind is RunKind.GRAPH and run.status is RunStatus.PAUSED:
+        hint = "Resume it, or cancel it first."
+        raise WrongState("Graph", run.id, run.status, wanted="one that failed or was cancelled", hint=hint)
     if run.status not in RETRIED:
         raise WrongState("Run", run.id, run.status, wanted="one that failed, was cancelled or is paused")
 

@@ -43,6 +43,8 @@ TRANSITIONS: frozenset[tuple[RunStatus | None, RunStatus]] = frozenset(
         (RunStatus.WAITING, RunStatus.PENDING),  # what it waited for has come
         (RunStatus.PAUSED, RunStatus.PAUSED),  # a person did something about it
         (RunStatus.PENDING, RunStatus.PENDING),
+        (RunStatus.PENDING, RunStatus.WAITING),  # a graph that is tried again has its jobs from the beginning
+        (RunStatus.WAITING, RunStatus.WAITING),
         (RunStatus.RUNNING, RunStatus.RUNNING),  # a claim nobody released, claimed again; or a person did something
         *((RunStatus.RUNNING, parked) for parked in PARKED),
         (RunStatus.RUNNING, RunStatus.PAUSED),

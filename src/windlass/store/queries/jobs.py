@@ -64,6 +64,13 @@ class KnownJob(Struct, frozen=True, kw_only=True):
     timeout_for: Duration | None
 
 
+class JobContent(Struct, frozen=True, gc=False):
+    """What a job was started with, and what it came to."""
+
+    input: bytes
+    output: bytes | None
+
+
 class JobQueries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -160,6 +167,11 @@ class JobQueries:
         for row in await self._connection.all("needs_of_jobs", namespace=namespace, graph=graph, names=list(names)):
             found.setdefault(row[0], []).append(met_from_row(row))
         return found
+
+    async def contents(self, namespace: str, ids: Iterable[RunId]) -> dict[RunId, JobContent]:
+        """What jobs were started with, and what they returned."""
+        rows = await self._connection.all("contents_of_runs", namespace=namespace, ids=sorted(set(ids)))
+        return {row[0]: JobContent(row[1], row[2]) for row in rows}
 
     async def inputs(self, namespace: str, ids: Iterable[RunId]) -> dict[RunId, bytes]:
         """What runs were started with."""

@@ -164,6 +164,10 @@ values (:namespace, 'run', :id, :was, :status, :cause, {now}, :data);
 -- What runs were started with.
 select p.run_id, p.input from {rows:payloads.run_id:ids};
 
+-- name: contents_of_runs
+-- What runs were started with, and what they returned.
+select p.run_id, p.input, p.output from {rows:payloads.run_id:ids};
+
 -- name: grant_turns
 -- These jobs wait for no sibling any more.
 update jobs set is_held = 0 where namespace = :namespace and graph = :graph and name = :name;

@@ -1,0 +1,47 @@
+"""Which jobs of a graph are kept when it is tried again.
+
+A completed job is kept if all it needed is kept: what it has seen then stands in the new graph too. Everything below a
+job that is done again is done again, also what completed because of its failure, such as a report.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from windlass.errors import NotFound
+from windlass.model.graph import Edge
+from windlass.model.run import RunStatus
+
+
+class Kept(Struct, frozen=True):
+    jobs: frozenset[str]  # that are over in the new graph already
+    dropped: frozenset[str]  # members of groups whose generator is done again: it may bring others
+
+
+def kept_jobs(
+    ends: Mapping[str, RunStatus],
+    edges: Iterable[Edge],
+    groups: Mapping[str, str],
+    *,
+    from_job: str | None = None,
+) -> Kept:
+    """`groups`: the generator of each member. `from_job` is done again whatever became of it, and all below it."""
+    if from_job is not None and from_job not in ends:
+        raise NotFound("Job", from_job, close=difflib.get_close_matches(from_job, ends, n=3))
+    below: dict[str, list[str]] = {}
+    for edge in edges:
+        below.setdefault(edge.upstream, []).append(edge.job)
+    for member, generator in groups.items():
+        below.setdefault(generator, []).append(member)
+    left = [job for job, status in ends.items() if status is not RunStatus.COMPLETED or job == from_job]
+    again = set(left)
+    while left:
+        for job in below.get(left.pop(), ()):
+            if job not in again:
+                again.add(job)
+                left.append(job)
+    dropped = frozenset(member for member, generator in groups.items() if generator in again)
+    return Kept(frozenset(ends.keys() - again), dropped)

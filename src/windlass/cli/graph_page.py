@@ -142,20 +142,26 @@ def _legend(statuses: Iterable[RunStatus], *, width: int, glyphs: Glyphs) -> Tex
     return told
 
 
-def table(jobs: Sequence[JobView], *, now: Instant, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
-    """Those that have not completed, the most urgent first, and why."""
-    statuses = {job.name: job.status for job in jobs}
-    told = sorted(
+def told_first(jobs: Sequence[JobView]) -> list[JobView]:
+    """Those that have not completed, the most urgent first."""
+    return sorted(
         (job for job in jobs if job.status is not RunStatus.COMPLETED),
         key=lambda job: (NOT_COMPLETED.index(job.status), job.state.position),
     )
+
+
+def table(
+    jobs: Sequence[JobView], briefs: Mapping[str, str], *, now: Instant, width: int, glyphs: Glyphs, is_full: bool
+) -> Iterator[Text]:
+    """Those that have not completed, and why. `briefs`: what a look behind their rows has found."""
+    statuses, told = {job.name: job.status for job in jobs}, told_first(jobs)
     shown = told if is_full else told[:MAX_JOBS]
     room = min(max((cell_len(escape(job.name)) for job in shown), default=0), width // 3)
     for job in shown:
         name = cut(escape(job.name), room, glyphs=glyphs)
         line = Text(f"  {status_glyph(job.status, glyphs=glyphs)} ", style=STATUS_STYLES[job.status])
         line.append(name + " " * (room - cell_len(name)), style="default").append(f"  {job.status.value:9}  ")
-        why = why_not(job, statuses, now=now)
+        why = why_not(job, statuses, now=now, brief=briefs.get(job.name, ""))
         line.append(why if is_full else cut(why, width - line.cell_len, glyphs=glyphs), style="default not bold")
         line.rstrip()
         yield line
@@ -163,7 +169,7 @@ def table(jobs: Sequence[JobView], *, now: Instant, width: int, glyphs: Glyphs, 
         yield Text(f"  {glyphs.ellipsis} {len(told) - len(shown):,} more (--full)", style=DIM)
 
 
-def why_not(job: JobView, statuses: Mapping[str, RunStatus], *, now: Instant) -> str:
+def why_not(job: JobView, statuses: Mapping[str, RunStatus], *, now: Instant, brief: str = "") -> str:
     """Why a job has not completed, in a cell of a table."""
     run, by = job.run, job.state.decided_by
     if may_wait(job.state):
@@ -174,7 +180,7 @@ def why_not(job: JobView, statuses: Mapping[str, RunStatus], *, now: Instant) ->
         return f"for {between(run.started_at, now)}"
     if run.status is RunStatus.FAILED and job.failure is not None:
         return summary(job.failure)
-    return "" if run.status.is_terminal else in_short(run, failure=job.failure, now=now)
+    return "" if run.status.is_terminal else in_short(run, failure=job.failure, now=now, brief=brief)
 
 
 def needed(job: JobView, jobs: Sequence[JobView], *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 from msgspec import Struct
@@ -14,7 +14,6 @@ from rich.text import Text
 from windlass.assembly import Opened
 from windlass.cli import awaited, graph_page, lookup, payloads, records, timeline
 from windlass.cli import session as sessions
-from windlass.cli.graph_page import why_not
 from windlass.cli.lanes import is_interrupted, lanes_of, span
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph, wrapped
@@ -44,6 +43,7 @@ class Story(Struct, frozen=True, kw_only=True):
     brief: str = ""  # the same in a few words
     graph: GraphView | None = None  # the one it is, or belongs to
     jobs: tuple[JobView, ...] = ()  # of that graph
+    briefs: dict[str, str] = {}  # what a look behind some of them has found, by their names
 
 
 @click.command(short_help="Show one run: where it stands and what happened.")
@@ -96,11 +96,21 @@ async def _read(session: Session, opened: Opened, run: str | None, *, key: str |
     if graph_id is not None:
         graph = await opened.graphs.get_graph(namespace, graph_id)
         jobs = await graph_page.read_jobs(opened.graphs, namespace, graph_id)
+    looked_at = graph_page.told_first(jobs)[: graph_page.MAX_JOBS] if view.run.kind is RunKind.GRAPH else ()
+    briefs = {job.name: await in_brief(runs, job.run, now=session.now()) for job in looked_at}
     # Read again: what happened meanwhile is in the steps and the log, and the run must not be older than they are.
     view = await runs.get_run(namespace, view.run.id)
     brief = await in_brief(runs, view.run, now=session.now())
     return Story(
-        view=view, steps=steps, log=log, messages=messages, why=explanation.text, brief=brief, graph=graph, jobs=jobs
+        view=view,
+        steps=steps,
+        log=log,
+        messages=messages,
+        why=explanation.text,
+        brief=brief,
+        graph=graph,
+        jobs=jobs,
+        briefs=briefs,
     )
 
 
@@ -169,7 +179,7 @@ def _graph(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: b
         yield Text("  ").append_text(line)
     yield Text()
     yield from graph_page.picture(story.jobs, width=width, glyphs=glyphs, is_full=is_full)
-    lines = list(graph_page.table(story.jobs, now=now, width=width, glyphs=glyphs, is_full=is_full))
+    lines = list(graph_page.table(story.jobs, story.briefs, now=now, width=width, glyphs=glyphs, is_full=is_full))
     if lines:
         yield from _title("Not completed")
         yield from lines
@@ -177,7 +187,7 @@ def _graph(story: Story, *, now: Instant, width: int, glyphs: Glyphs, is_full: b
 
 def _relatives(run: Run) -> list[str]:
     """The runs this one comes from."""
-    facts = []
+    facts: list[str] = []
     if run.graph is not None:
         facts.append(f"job {escape(run.job or '')} of graph {run.graph}")
     elif run.parent is not None:
@@ -252,6 +262,9 @@ def _outcome(story: Story, *, width: int, is_full: bool) -> Iterator[Text]:
         yield from _title("Result")
         for line in payloads.lines(view.output, width=width - 2, is_full=is_full):
             yield Text(f"  {line}")
+    elif view.run.status is RunStatus.SKIPPED:
+        yield from _title("Skipped")
+        yield from _wrapped(escape(story.why), width=width, style="")
     elif view.run.status is RunStatus.CANCELLED and story.log:
         title, said = awaited.cancelled(story.log[-1])
         yield from _title(title)
@@ -369,11 +382,14 @@ def _record_of_graph(story: Story, *, now: Instant) -> dict[str, object]:
     if graph is None:
         return {}
     statuses = {job.name: job.status for job in story.jobs}
-    told = {
-        job.name: records.job(job, waits_for="" if job.status.is_terminal else why_not(job, statuses, now=now))
-        for job in story.jobs
-    }
+    told = {job.name: records.job(job, waits_for=_of_job(story, job, statuses, now=now)) for job in story.jobs}
     if run.kind is not RunKind.GRAPH:
         return {"in_graph": told.get(run.job or "")}
     running = sum(status is RunStatus.RUNNING for status in statuses.values())
     return {"counts": records.graph(graph, running=running), "jobs": list(told.values())}
+
+
+def _of_job(story: Story, job: JobView, statuses: Mapping[str, RunStatus], *, now: Instant) -> str:
+    if job.status.is_terminal:
+        return ""
+    return graph_page.why_not(job, statuses, now=now, brief=story.briefs.get(job.name, ""))

@@ -9,8 +9,8 @@ from windlass.model.graph import Graph
 from windlass.model.run import RunStatus
 from windlass.rules.explain.facts import Facts, Jobs
 from windlass.rules.explain.gates import closed_gates, openings
-from windlass.rules.explain.needs import Clause, brief_needs, graph_advice
-from windlass.rules.explain.words import Advice, answer, by, count, joined, must_end, quoted, since
+from windlass.rules.explain.needs import Clause, brief_needs
+from windlass.rules.explain.words import Advice, answer, by, count, joined, must_end, quoted
 
 SHOWN = 3  # jobs that are named
 
@@ -21,14 +21,13 @@ def waits_for_jobs(facts: Facts, jobs: Jobs, *, clause: Clause) -> Explanation:
     advice: list[Advice] = [("end those too", f"windlass cancel {graph.id}")] if is_ending else []
     return answer(
         facts,
-        Situation.CANCELLING if is_ending else Situation.PAUSED if graph.is_paused else Situation.WAITING_FOR_JOBS,
+        Situation.CANCELLING if is_ending else Situation.WAITING_FOR_JOBS,
         _ends(facts, graph) if is_ending else f"It waits for its jobs: {over(graph)}.",
-        _paused(facts) if graph.is_paused else "",
         _at_work(jobs.open),
         _waiting(jobs, clause),
         must_end(facts),
         closed_gates(facts),
-        advice=[*advice, *graph_advice(graph), ("draw it", f"windlass show {graph.id}"), *openings(facts)],
+        advice=[*advice, *_about_first(jobs), *openings(facts)],
         since=facts.since,
         brief=_brief(graph),
     )
@@ -36,7 +35,7 @@ def waits_for_jobs(facts: Facts, jobs: Jobs, *, clause: Clause) -> Explanation:
 
 def _brief(graph: Graph) -> str:
     told = f"{graph.jobs - graph.open:,} of {count(graph.jobs, 'job', 'jobs')} over"
-    return f"paused, {told}" if graph.is_paused else f"to be {graph.ending.value}, {told}" if graph.ending else told
+    return told if graph.ending is None else f"to be {graph.ending.value}, {told}"
 
 
 def _ends(facts: Facts, graph: Graph) -> str:
@@ -47,11 +46,6 @@ def _ends(facts: Facts, graph: Graph) -> str:
     )
     left = count(graph.open, "job that cleans up is", "jobs that clean up are")
     return f"It {why}; it ends as {graph.ending.value if graph.ending else ''} once {left} over: {over(graph)}."
-
-
-def _paused(facts: Facts) -> str:
-    deed, at = facts.pause
-    return f"It has been paused{by(deed.by)} {since(at, now=facts.now)}{quoted(deed.note)}. Nothing of it begins."
 
 
 def _at_work(open: Mapping[str, RunStatus]) -> str:
@@ -73,6 +67,12 @@ def _waiting(jobs: Jobs, clause: Clause) -> str:
     if waiting is not None:
         return f"{said}; the first of them, {waiting.name!r}, for {brief_needs(waiting, jobs.open)}."
     return f"{said}: {_some([repr(name) for name in rest])}."
+
+
+def _about_first(jobs: Jobs) -> list[Advice]:
+    """What keeps a job that no other job keeps may need somebody."""
+    first = jobs.first
+    return [] if first is None else [(f"more about {first.run.job!r}", f"windlass explain {first.run.id}")]
 
 
 def _some(names: Sequence[str]) -> str:

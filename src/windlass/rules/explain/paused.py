@@ -8,7 +8,7 @@ from windlass.rules.explain.gates import closed_gates, openings
 from windlass.rules.explain.graph import over
 from windlass.rules.explain.needs import graph_advice
 from windlass.rules.explain.turn import time_out_of_turn, turn_beside
-from windlass.rules.explain.words import Advice, ago, answer, by, must_end, quoted, since, step_of
+from windlass.rules.explain.words import Advice, ago, answer, by, capital, must_end, quoted, since, step_of
 from windlass.rules.runs import is_expired
 
 
@@ -33,7 +33,7 @@ def paused(facts: Facts) -> Explanation:
 def _with_graph(facts: Facts) -> str:
     """What a paused job is part of, and what a paused graph was at."""
     if facts.jobs is not None:
-        return f"Of its jobs: {over(facts.jobs.graph)}."
+        return f"{capital(over(facts.jobs.graph))}; nothing more of it begins."
     graph = None if facts.needed is None else facts.needed.graph
     return "" if graph is None or not graph.is_paused else f"Its graph {graph.id} is paused as a whole."
 

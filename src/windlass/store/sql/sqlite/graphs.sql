@@ -1,0 +1,19 @@
+-- name: edges_below
+-- Differs: without statistics SQLite would rather read all edges of the graph by their primary key.
+select {edge} from json_each(:names) as i
+ cross join edges as e indexed by edges_upstream
+    on e.namespace = :namespace and e.graph = :graph and e.upstream = i.value;
+
+-- name: edges_below_skipped
+-- Differs: the same, at every step of the walk.
+with recursive skipped (name) as (
+    select i.value from json_each(:names) as i
+    union
+    select e.job from skipped s
+     cross join edges e indexed by edges_upstream
+        on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name
+     where e.is_resolved = 0 and e.accepts not like '%skipped%'
+)
+select {edge} from skipped s
+ cross join edges e indexed by edges_upstream
+    on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name;

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.integration.conftest import eventually
 from windlass import GraphHandle, RunFailed
 from windlass.client.graphs import JobInfo

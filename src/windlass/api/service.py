@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from windlass.answers import Answer
+from windlass.api.graph_service import Graphs as Graphs
+from windlass.api.graph_service import JobWork
 from windlass.model.access import AuditPage, CreateKey, Key, ListAudit
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
@@ -44,17 +46,6 @@ from windlass.model.commands import (
 from windlass.model.explanation import Explanation
 from windlass.model.feed import FeedPage, ReadFeed
 from windlass.model.gate import Gate
-from windlass.model.graph import (
-    AddJobs,
-    Added,
-    GraphPage,
-    GraphView,
-    JobPage,
-    ListGraphs,
-    ListJobs,
-    NeedsOf,
-    ReadNeeds,
-)
 from windlass.model.message import Decision, Message
 from windlass.model.namespace import CreateNamespace, Namespace, NamespacePage
 from windlass.model.page import ListRuns, RunPage
@@ -209,20 +200,6 @@ class Schedules(Protocol):
         ...
 
 
-class Graphs(Protocol):
-    """For those who look at graphs. They are started, cancelled, paused and tried again as the runs that they are."""
-
-    async def list_graphs(self, query: ListGraphs) -> GraphPage: ...
-
-    async def get_graph(self, namespace: str, graph: RunId) -> GraphView:
-        """Raises NotFound, also for a run that is no graph, or that no worker has made one yet."""
-        ...
-
-    async def list_jobs(self, query: ListJobs) -> JobPage:
-        """The jobs of a graph, each with what it needs, in the order they were written."""
-        ...
-
-
 class Workers(Protocol):
     """For workers, about themselves."""
 
@@ -253,7 +230,7 @@ class Workers(Protocol):
         ...
 
 
-class Work(Workers, Protocol):
+class Work(Workers, JobWork, Protocol):
     """For those who execute runs. Every method that takes a token raises ClaimLost when the token is old."""
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
@@ -290,14 +267,6 @@ class Work(Workers, Protocol):
 
     async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
         """Cancel a run that the one held under this claim has started. Raises NotFound if it has not."""
-        ...
-
-    async def add_jobs(self, command: AddJobs) -> Added:
-        """Make the run of a graph that graph, or end a generator together with the jobs it returned. All or nothing."""
-        ...
-
-    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
-        """What jobs held under these claims are given. One whose claim is lost has no part in the answer."""
         ...
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:

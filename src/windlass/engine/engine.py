@@ -18,7 +18,7 @@ from windlass.engine.control import EngineControl
 from windlass.engine.drain import should_drain
 from windlass.engine.feed import EngineFeed
 from windlass.engine.finish import FinishRuns
-from windlass.engine.graph import add, graphs
+from windlass.engine.graph import graphs
 from windlass.engine.missing import no_run, no_run_of_key
 from windlass.engine.namespaces import EngineNamespaces
 from windlass.engine.offers import Offers
@@ -54,7 +54,6 @@ from windlass.model.commands import (
     Suspended,
 )
 from windlass.model.explanation import Explanation
-from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.message import Message
 from windlass.model.page import ListRuns, RunPage
 from windlass.model.queue import QueueView
@@ -239,7 +238,7 @@ class EngineWorkers:
         return await should_drain(self._parts, namespace, worker)
 
 
-class EngineWork(EngineWorkers):
+class EngineWork(EngineWorkers, graphs.EngineJobs):
     """api.service.Work, in process."""
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
@@ -274,12 +273,6 @@ class EngineWork(EngineWorkers):
 
     async def cancel_child(self, claim: Claim, command: CancelRun) -> Cancelled:
         return await offspring.cancel_child(self._parts, claim, command)
-
-    async def add_jobs(self, command: AddJobs) -> Added:
-        return await add.add_jobs(self._parts, command)
-
-    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
-        return await graphs.read_needs(self._parts, command)
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
         return await release.look_at_claims(self._parts, command)

@@ -117,6 +117,7 @@ CANCELLED_BY, PAUSED_BY, RESUMED_BY, RETRIED_BY = "cancel", "pause", "resume", "
 APPROVED_BY, REJECTED_BY = "approve", "reject"
 MISMATCH = "mismatch"  # paused because the code changed under the run
 EXPIRED = "expire"  # ended because its time was over, and nobody held it
+DRIFTED = "drift"  # a job, ended because no worker has its code any more
 
 
 class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):

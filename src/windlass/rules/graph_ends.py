@@ -39,6 +39,13 @@ def failure_of(graph: Graph, failed: Sequence[tuple[str, Failure | None]]) -> Fa
     )
 
 
+def drifted(workflow: str, version: str) -> Failure:
+    """How a job ends whose code no worker has any more."""
+    which = f"{workflow!r} (version {version!r})" if version else repr(workflow)
+    text = f"Live workers know the graph, and none of them the code of {which}: it was stored by an earlier program."
+    return Failure(kind=FailureKind.DRIFT, type="Drift", message=text)
+
+
 def _brief(failure: Failure | None) -> str:
     if failure is None:
         return "unknown"

@@ -35,6 +35,11 @@ class Decided(Struct, frozen=True, kw_only=True):
     turns: Sequence[str]  # jobs that wait for no sibling any more
 
 
+def accepts(edge: Edge, status: RunStatus) -> bool:
+    """May the job go on when its upstream ended so? A group that completed without members keeps nobody."""
+    return status in edge.accepts or (edge.is_group and status is RunStatus.COMPLETED)
+
+
 def may_wait(job: JobState) -> bool:
     """Is it still up to its needs what becomes of it?"""
     return job.run.unmet > 0 and job.run.attempts == 0 and not job.run.status.is_terminal
@@ -82,7 +87,7 @@ class _Worklist:
             for edge in self._edges.get(name, ()):
                 if edge.is_resolved:
                     continue  # its members have edges of their own
-                if status in edge.accepts:
+                if accepts(edge, status):
                     self._meet(edge.job)
                 else:
                     self.skip(edge.job, name)
@@ -121,6 +126,21 @@ class _Worklist:
         return Decided(skipped=self._skipped, met=met, released=released, turns=turns)
 
 
+def is_doubtful(*, unmet: int, open: int, refused: int, held: int) -> bool:
+    """Does what a waiting job counts differ from what its edges come to? Then somebody should look behind a lock."""
+    return refused > 0 or unmet != open + held
+
+
+def is_drifted(*, graph: str, job: tuple[str, str], served: Iterable[tuple[str, str]]) -> bool:
+    """Do workers know a graph, and none of them the code of a job that it has stored?
+
+    Served, by name and version, is what live workers serve in any queue: a worker knows all jobs of its graphs, also
+    those that it does not take from the queues it asks.
+    """
+    known = set(served)
+    return job not in known and any(name == graph for name, _ in known)
+
+
 def judge(edges: Iterable[Edge], ends: Mapping[str, RunStatus]) -> tuple[int, str | None]:
     """From all edges of one job and how their upstreams ended: how many needs are open, and who makes it skipped.
 
@@ -134,6 +154,6 @@ def judge(edges: Iterable[Edge], ends: Mapping[str, RunStatus]) -> tuple[int, st
         status = ends.get(edge.upstream)
         if status is None or not status.is_terminal:
             open += 1
-        elif status not in edge.accepts and (decided_by is None or edge.upstream < decided_by):
+        elif not accepts(edge, status) and (decided_by is None or edge.upstream < decided_by):
             decided_by = edge.upstream
     return open, decided_by

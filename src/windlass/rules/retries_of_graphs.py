@@ -7,7 +7,7 @@ job that is done again is done again, also what completed because of its failure
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -31,17 +31,30 @@ def kept_jobs(
     """`groups`: the generator of each member. `from_job` is done again whatever became of it, and all below it."""
     if from_job is not None and from_job not in ends:
         raise NotFound("Job", from_job, close=difflib.get_close_matches(from_job, ends, n=3))
+    listed = list(edges)
     below: dict[str, list[str]] = {}
-    for edge in edges:
+    for edge in listed:
         below.setdefault(edge.upstream, []).append(edge.job)
     for member, generator in groups.items():
         below.setdefault(generator, []).append(member)
+    by_name = _needed_by_name(listed, groups)
     left = [job for job, status in ends.items() if status is not RunStatus.COMPLETED or job == from_job]
     again = set(left)
     while left:
-        for job in below.get(left.pop(), ()):
-            if job not in again:
-                again.add(job)
-                left.append(job)
+        job = left.pop()
+        found = [*below.get(job, ()), *by_name.get(job, ())]
+        left += [other for other in dict.fromkeys(found) if other not in again]
+        again.update(found)
     dropped = frozenset(member for member, generator in groups.items() if generator in again)
     return Kept(frozenset(ends.keys() - again), dropped)
+
+
+def _needed_by_name(edges: Sequence[Edge], groups: Mapping[str, str]) -> dict[str, list[str]]:
+    """By generator: those of which a member needs one of its members by name, and may not find it any more."""
+    needed = {(edge.job, edge.upstream) for edge in edges if edge.is_group}
+    found: dict[str, list[str]] = {}
+    for edge in edges:
+        generator = groups.get(edge.upstream)
+        if generator is not None and edge.job in groups and (edge.job, generator) not in needed:
+            found.setdefault(generator, []).append(groups[edge.job])
+    return found

@@ -186,6 +186,12 @@ def expire(run: Run, *, now: Instant) -> Run:
     return replace(_unclaimed(run, RunStatus.FAILED, None), finished_at=now)
 
 
+def drift(run: Run, *, now: Instant) -> Run:
+    """End a job that nobody can execute any more."""
+    _expect(run, RunStatus.PENDING)
+    return replace(_unclaimed(run, RunStatus.FAILED, None), finished_at=now)
+
+
 def expired() -> Failure:
     """How a run ends that did not end in time."""
     return Failure(kind=FailureKind.TIMEOUT, type="TimeoutError", message="The run did not end within its time-out.")

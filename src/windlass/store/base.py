@@ -30,6 +30,7 @@ from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.jobs import JobQueries, NeedQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
+from windlass.store.queries.mending import MendingQueries
 from windlass.store.queries.namespaces import NamespaceQueries
 from windlass.store.queries.polls import PollQueries
 from windlass.store.queries.prune import PruneQueries
@@ -88,6 +89,7 @@ class Tx:
         self.edges = EdgeQueries(connection)
         self.jobs = JobQueries(connection)
         self.needs = NeedQueries(connection)
+        self.mending = MendingQueries(connection)
         self.schedules = ScheduleQueries(connection)
         self.scheduled = ScheduledQueries(connection)
         self.workflows = WorkflowQueries(connection)

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from windlass.engine.coordinator import expire_runs, expire_workers, fire_schedules
 from windlass.engine.coordinator.fire_schedules import Looked
+from windlass.engine.coordinator.mend_graphs import MendGraphs
 from windlass.engine.coordinator.prune import Prune
 from windlass.engine.parts import Parts
 from windlass.errors import WindlassError
@@ -48,6 +49,7 @@ class Coordinator:
     def __init__(self, parts: Parts, settings: CoordinatorSettings) -> None:
         self._parts, self._settings = parts, settings
         self._prune = Prune(parts, keep_for=settings.keep_for, batch=settings.batch)
+        self._mend = MendGraphs(parts, batch=settings.batch)
         self._fired: Looked | None = None  # the last look at schedules; none: it failed
         self._looked_at: int | None = None  # when workers were looked at last
         self._awake_since = 0  # it was away before that, or not there
@@ -59,6 +61,7 @@ class Coordinator:
             Duty("fire_schedules", self._fire_schedules),
             Duty("expire_workers", self._expire_workers),
             Duty("expire_runs", self._expire_runs),
+            Duty("mend_graphs", self._mend_graphs),
             Duty("prune", self._prune_ended),
         )
 
@@ -168,6 +171,9 @@ class Coordinator:
     async def _expire_runs(self) -> Done:
         count = await expire_runs.tick(self._parts, batch=self._settings.batch)
         return Done(count, count == self._settings.batch)
+
+    async def _mend_graphs(self) -> Done:
+        return Done(await self._mend.tick())
 
     async def _prune_ended(self) -> Done:
         before = self._prune.removed

@@ -8,9 +8,12 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
+from windlass.engine.graph import add
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
 from windlass.model.graph import (
+    Added,
+    AddJobs,
     GraphPage,
     GraphView,
     JobPage,
@@ -56,6 +59,18 @@ class EngineGraphs:
             return JobPage(jobs=jobs, next=jobs[-1].state.position if len(found) > query.limit else None)
 
         return await _read(self._parts, "list_jobs", page)
+
+
+class EngineJobs:
+    """api.service.JobWork, in process."""
+
+    _parts: Parts
+
+    async def add_jobs(self, command: AddJobs) -> Added:
+        return await add.add_jobs(self._parts, command)
+
+    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
+        return await read_needs(self._parts, command)
 
 
 async def read_needs(parts: Parts, command: ReadNeeds) -> tuple[NeedsOf, ...]:

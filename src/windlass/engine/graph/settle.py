@@ -37,12 +37,14 @@ class Settled(Struct, kw_only=True):
     skipped: list[Run] = []
     closed: list[tuple[Run, RunStatus]] = []
     woken: list[Run] = []
+    ended: list[tuple[Run, RunStatus]] = []  # jobs that nobody else tells of
 
     def add(self, other: Settled) -> None:
         self.released += other.released
         self.skipped += other.skipped
         self.closed += other.closed
         self.woken += other.woken
+        self.ended += other.ended
 
 
 async def settle(
@@ -160,6 +162,11 @@ async def _release(
     if dispatch is not None and not graph.is_paused:
         taken = await dispatch_jobs(tx, graph, ready, dispatch)
         ready = [job for job in ready if job.run.id not in taken]
+    return await release_jobs(tx, graph, ready)
+
+
+async def release_jobs(tx: Tx, graph: Graph, ready: Sequence[JobState]) -> list[Run]:
+    """Make jobs due that nothing keeps any more. Answers with those that are, and not paused."""
     rows = [_released(graph, job) for job in ready]
     if rows:
         await tx.needs.release(rows)
@@ -244,7 +251,7 @@ def tell_of_settled(parts: Parts, settled: Settled) -> None:
     """After the commit: workers that may begin something, and whoever waits for what is over."""
     for namespace, queue in sorted({(run.namespace, run.queue) for run in settled.released}):
         parts.hub.publish(queue_topic(namespace, queue))
-    over = [*((run, RunStatus.SKIPPED) for run in settled.skipped), *settled.closed]
+    over = [*((run, RunStatus.SKIPPED) for run in settled.skipped), *settled.closed, *settled.ended]
     for run, _ in over:
         parts.hub.publish_here(run_topic(run.namespace, run.id))
     for namespace in sorted({run.namespace for run, _ in over}):

@@ -109,6 +109,12 @@ class Facts(Struct, frozen=True, kw_only=True):
         return (Deed.from_log(named[-1].data), named[-1].at) if named else (Deed(), self.since)
 
     @property
+    def cancel(self) -> Deed:
+        """Who cancelled a graph that is not over yet, because jobs of it clean up."""
+        found = (entry for entry in self.log if entry.cause == CANCELLED_BY)
+        return Deed.from_log(next((entry.data for entry in found), None))
+
+    @property
     def last_deed(self) -> Deed:
         return Deed.from_log(self._entered.data) if self._entered is not None else Deed()
 

@@ -40,7 +40,7 @@ def _brief(graph: Graph) -> str:
 
 def _ends(facts: Facts, graph: Graph) -> str:
     """The jobs that clean up are let run."""
-    deed = facts.last_deed
+    deed = facts.cancel
     why = (
         "ran out of time" if graph.ending is RunStatus.FAILED else f"has been cancelled{by(deed.by)}{quoted(deed.note)}"
     )

@@ -124,12 +124,6 @@ class GraphQueries:
             for row in rows
         ]
 
-    async def waiting(self, after: tuple[str, str, str], *, limit: int) -> list[tuple[str, RunId, str]]:
-        """Jobs that wait for what they need, behind a place, of every namespace: namespace, graph and name."""
-        namespace, graph, name = after
-        rows = await self._connection.all("waiting_jobs", namespace=namespace, graph=graph, name=name, limit=limit)
-        return [(row[0], RunId(row[1]), row[2]) for row in rows]
-
 
 class _NewEdge(Struct, frozen=True, kw_only=True, gc=False):
     namespace: str

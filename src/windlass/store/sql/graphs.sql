@@ -244,11 +244,40 @@ select {graph}, {run}, (select p.failure from payloads p where p.namespace = r.n
  limit :limit;
 
 -- name: waiting_jobs
--- Jobs that wait for what they need, behind a place, of every namespace: what somebody looks at now and then.
-select r.namespace, r.parent, r.parent_step from runs r
+-- Jobs that wait for what they need, behind a place, of every namespace; and what their edges come to: how many of their
+-- upstreams are not over, how many ended in a way that is not accepted, and whether a sibling has to end first.
+select r.namespace, r.parent, r.parent_step, r.unmet,
+       (select count(*) from edges e
+         where e.namespace = r.namespace and e.graph = r.parent and e.job = r.parent_step and e.is_resolved = 0
+           and (select x.finished_at from runs x
+                 where x.namespace = e.namespace and x.parent = e.graph and x.parent_step = e.upstream) is null) as open,
+       (select count(*) from edges e
+         where e.namespace = r.namespace and e.graph = r.parent and e.job = r.parent_step and e.is_resolved = 0
+           and (select x.finished_at from runs x
+                 where x.namespace = e.namespace and x.parent = e.graph and x.parent_step = e.upstream
+                   and e.accepts not like '%' || x.status || '%'
+                   and not (e.is_group = 1 and x.status = 'completed')) is not null) as refused,
+       (select j.is_held from jobs j
+         where j.namespace = r.namespace and j.graph = r.parent and j.name = r.parent_step) as held
+  from runs r
  where r.unmet > 0 and r.attempts = 0 and r.finished_at is null and r.parent is not null
    and (r.namespace, r.parent, r.parent_step) > (:namespace, :graph, :name)
  order by r.namespace, r.parent, r.parent_step
+ limit :limit;
+
+-- name: open_graphs
+-- Graphs that are not over, behind a place, of every namespace.
+select g.namespace, g.id, g.name from graphs g
+ where g.open > 0 and (g.namespace, g.id) > (:namespace, :graph)
+ order by g.namespace, g.id
+ limit :limit;
+
+-- name: unclaimed_jobs
+-- Jobs of a graph that have been due for a while, and that nobody has claimed yet: some of them, the first.
+select r.id, r.parent_step, r.name, r.version from runs r
+ where r.namespace = :namespace and r.parent = :graph and r.status = 'pending' and r.attempts = 0
+   and r.available_at <= (select {now} - :due_for)
+ order by r.parent_step
  limit :limit;
 
 -- name: remove_edges

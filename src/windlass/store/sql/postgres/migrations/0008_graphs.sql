@@ -27,6 +27,9 @@ create table graphs (
     primary key (namespace, id)
 );
 
+-- Of every namespace: coordinators belong to none.
+create index graphs_open on graphs (namespace, id) where open > 0;
+
 -- What a graph knows of its jobs beside their runs, by their names in it.
 create table jobs (
     namespace    text collate "C" not null,

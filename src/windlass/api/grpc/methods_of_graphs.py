@@ -91,12 +91,15 @@ async def _read_needs(call: Call, asked: of.ReadNeeds) -> of.Needs:
 
 
 def _fitting(held: Sequence[NeedsOf]) -> of.Needs:
-    """As many of them as fit into one answer; the last of these may lack some of its needs."""
+    """As many of them as fit into one answer; the last of these may lack some of its needs.
+
+    The first was perhaps told of before, up to its last need: so there is always a need in it, or a second job.
+    """
     told: list[NeedsOf] = []
     room = PAGE_BYTES
     for needs in held:
         room -= LEAST_SIZE + len(needs.input)
-        if told and room <= 0:
+        if room <= 0 and (len(told) > 1 or any(first.needs for first in told)):
             return of.Needs(needs=tuple(told), has_more=True)
         part, has_more = page(needs.needs, _size_of_met, room=max(1, room))
         told.append(replace(needs, needs=part))

@@ -11,6 +11,7 @@ little room, the jobs are listed layer by layer instead.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -22,12 +23,14 @@ from windlass.rules.explain.words import joined
 from windlass.rules.layout import Layout, Node
 
 DIM = "bright_black"
-MOST_ROWS = 40
+MOST_ROWS, MOST_ROWS_IN_FULL = 40, 200
+SHORTEST_LABEL = 3
 SHORTEST_NAMES = (24, 16, 12)  # to which names are cut, one after the other, until the picture fits
 LEFT, RIGHT, UP, DOWN = 1, 2, 4, 8
 LINES = " ╴╶─╵┘└┴╷┐┌┬│┤├┼"  # by the sum of the sides at which they are open
 PLAIN_LINES = " ---|+++|+++|+++"
 STRAIGHT, TRACK = 4, 2  # columns between layers without a bend, and for each line that bends
+NEARLY = 0.01  # a line stands above a node that is wanted on the same row
 SHOWN_NEEDS = 5
 MOST_DOUBTFUL = 4
 
@@ -54,8 +57,8 @@ class Label(Struct, frozen=True, kw_only=True):
 
 def draw(layout: Layout, labels: Mapping[str, Label], *, width: int, glyphs: Glyphs, is_full: bool) -> list[Text]:
     """The picture if it fits into `width`, else the list."""
-    places = _Places(layout)
-    if places.height <= MOST_ROWS or is_full:
+    if _may_fit(layout, width=width, rows=MOST_ROWS_IN_FULL if is_full else MOST_ROWS):
+        places = _Places(layout)
         for room, is_brief in _rooms(labels):
             texts = {name: label.text(room=room, is_brief=is_brief, glyphs=glyphs) for name, label in labels.items()}
             picture = _picture(places, texts, width=width, glyphs=glyphs)
@@ -65,6 +68,12 @@ def draw(layout: Layout, labels: Mapping[str, Label], *, width: int, glyphs: Gly
                 words += [f"{labels[name].name} is after {_after(places.needs[name], labels)}" for name in doubtful]
                 return [*lines, *(Text(cut(line, width, glyphs=glyphs), style=DIM) for line in words)]
     return list(_list(layout, labels, width=width, glyphs=glyphs, is_full=is_full))
+
+
+def _may_fit(layout: Layout, *, width: int, rows: int) -> bool:
+    """Whether a picture is worth trying: what it takes grows with the square of what is in it."""
+    sizes = Counter(node.layer for node in layout.nodes)
+    return len(sizes) * (SHORTEST_LABEL + STRAIGHT) - STRAIGHT <= width and max(sizes.values()) <= rows
 
 
 def _after(needs: Sequence[str], labels: Mapping[str, Label]) -> str:
@@ -81,11 +90,11 @@ def _rooms(labels: Mapping[str, Label]) -> Iterator[tuple[int, bool]]:
 
 
 class _Item(Struct, frozen=True):
-    """What stands in a layer: a node, or a line on its way past it to a later one."""
+    """What stands in a layer: a node, or a line on its way past it."""
 
-    name: str  # of the node, or of the one the line comes from
     layer: int
-    is_node: bool = True
+    leads_to: tuple[str, ...]  # nodes of later layers
+    name: str = ""  # none: it is a line, and stands for all that lead to these nodes
 
 
 class _Bundle(Struct, frozen=True):
@@ -103,63 +112,58 @@ class _Places:
     """The row of everything, layer by layer."""
 
     def __init__(self, layout: Layout) -> None:
-        depth = {node.name: node.layer for node in layout.nodes}
-        self.layers: list[list[Node]] = [[] for _ in range(1 + max(depth.values(), default=-1))]
+        self._depths = {node.name: node.layer for node in layout.nodes}
+        self.layers: list[list[Node]] = [[] for _ in range(1 + max(self._depths.values(), default=-1))]
         for node in layout.nodes:
             self.layers[node.layer].append(node)
-        # What is shown as one may stand in a circle: a line back is not drawn.
-        edges = [(one, other) for one, other in layout.edges if depth[one] < depth[other]]
-        self._last = {node.name: node.layer for node in layout.nodes}  # layer up to which its line runs
-        self.needs: dict[str, list[str]] = {node.name: [] for node in layout.nodes}
-        for one, other in edges:
-            self._last[one] = max(self._last[one], depth[other])
-            self.needs[other].append(one)
+        self.needs: dict[str, list[str]] = {name: [] for name in self._depths}
+        below: dict[str, list[str]] = {name: [] for name in self._depths}
+        for one, other in layout.edges:
+            if self._depths[one] < self._depths[other]:  # what is shown as one may stand in a circle
+                self.needs[other].append(one)
+                below[one].append(other)
+        self.items = {name: _Item(depth, tuple(sorted(below[name])), name) for name, depth in self._depths.items()}
         self.rows: list[dict[_Item, int]] = []
         for layer in range(len(self.layers)):
             self.rows.append(self._place(layer))
         self.height = 1 + max((row for rows in self.rows for row in rows.values()), default=0)
         self.gaps = [self._bundles(layer) for layer in range(len(self.layers) - 1)]
 
-    def _before(self, name: str, layer: int) -> int:
-        """The row at which the line of a node leaves the layer before."""
-        rows = self.rows[layer - 1]
-        passing = rows.get(_Item(name, layer - 1, is_node=False))
-        return rows[_Item(name, layer - 1)] if passing is None else passing
+    def _next(self, item: _Item) -> list[_Item]:
+        """What it leads to in the next layer: nodes, and one line for all that is behind it."""
+        later = tuple(name for name in item.leads_to if self._depths[name] > item.layer + 1)
+        found = [self.items[name] for name in item.leads_to if self._depths[name] == item.layer + 1]
+        return [*found, _Item(item.layer + 1, later)] if later else found
 
     def _place(self, layer: int) -> dict[_Item, int]:
         """Nodes in their order, lines that pass between them, each as near as can be to where it comes from."""
+        above: dict[_Item, list[int]] = {self.items[node.name]: [] for node in self.layers[layer]}
+        for item, row in self.rows[layer - 1].items() if layer else ():
+            for below in self._next(item):
+                above.setdefault(below, []).append(row)
         wanted: list[tuple[float, _Item]] = []
-        for node in self.layers[layer]:
-            above = [self._before(name, layer) for name in self.needs[node.name]]
-            middle = sum(above) / len(above) if above else 0.0
-            # Their order stands: nothing is wanted above the one before it.
-            middle = max(middle, wanted[-1][0] if wanted else 0.0)
-            wanted.append((middle, _Item(node.name, layer)))
-        wanted.extend((self._before(item.name, layer) - 0.01, item) for item in self._passing(layer))
+        least = 0.0  # the order of nodes stands: none is wanted above the one before it
+        for item, rows in above.items():
+            middle = sum(rows) / len(rows) if rows else 0.0
+            if item.name:
+                middle = least = max(middle, least)
+            wanted.append((middle if item.name else middle - NEARLY, item))
         wanted.sort(key=lambda pair: pair[0])
-        rows: dict[_Item, int] = {}
+        found: dict[_Item, int] = {}
         free = 0
         for middle, item in wanted:
-            rows[item] = free = max(free, int(middle + 0.01))
-            free += 1
-        return rows
-
-    def _passing(self, layer: int) -> Iterator[_Item]:
-        if layer:
-            for item in self.rows[layer - 1]:
-                if self._last[item.name] > layer:
-                    yield _Item(item.name, layer, is_node=False)
+            found[item] = max(free, int(middle + NEARLY))
+            free = found[item] + 1
+        return found
 
     def _bundles(self, layer: int) -> list[_Bundle]:
         """The lines between this layer and the next: those with the same targets are one."""
-        targets: dict[str, list[int]] = {}
-        for item, row in self.rows[layer + 1].items():
-            for name in self.needs[item.name] if item.is_node else [item.name]:
-                targets.setdefault(name, []).append(row)
         sources: dict[tuple[int, ...], list[int]] = {}
-        for name, found in targets.items():
-            sources.setdefault(tuple(sorted(found)), []).append(self._before(name, layer + 1))
-        return [_Bundle(tuple(sorted(found)), rows) for rows, found in sorted(sources.items())]
+        for item, row in self.rows[layer].items():
+            targets = tuple(sorted(self.rows[layer + 1][below] for below in self._next(item)))
+            if targets:
+                sources.setdefault(targets, []).append(row)
+        return [_Bundle(tuple(sorted(rows)), targets) for targets, rows in sorted(sources.items())]
 
 
 def _tracks(bundles: Sequence[_Bundle]) -> list[_Bundle] | None:
@@ -192,6 +196,8 @@ def _picture(
     places: _Places, texts: Mapping[str, Text], *, width: int, glyphs: Glyphs
 ) -> tuple[list[Text], list[str]] | None:
     """The lines, and the nodes of which they do not tell the needs; none if it does not fit or cannot be read."""
+    if sum(not bundle.is_straight for bundles in places.gaps for bundle in bundles) * TRACK > width:
+        return None
     tracks = [_tracks(bundles) for bundles in places.gaps]
     starts, x = list[int](), 0
     for layer, nodes in enumerate(places.layers):
@@ -207,7 +213,7 @@ def _picture(
     canvas = _Canvas(places.height, x, glyphs)
     for layer, rows in enumerate(places.rows):
         for item, row in rows.items():
-            if item.is_node:
+            if item.name:
                 canvas.write(row, starts[layer], texts[item.name])
             else:  # past this layer
                 canvas.level(row, starts[layer] - 2, starts[layer])
@@ -242,9 +248,9 @@ def _doubtful(canvas: _Canvas, places: _Places, starts: Sequence[int]) -> list[s
             for found in canvas.follow(row, begin, starts[layer] - 1):
                 reached.setdefault(found, set()).update(origins[item])
         for item, row in rows.items():
-            if item.is_node and reached.get(row, set()) != set(places.needs[item.name]):
+            if item.name and reached.get(row, set()) != set(places.needs[item.name]):
                 doubtful.append(item.name)
-            origins[item] = {item.name} if item.is_node else reached.get(row, set())
+            origins[item] = {item.name} if item.name else reached.get(row, set())
     return doubtful
 
 

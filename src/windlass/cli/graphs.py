@@ -121,8 +121,9 @@ def table(listing: Listing, *, now: Instant, width: int, glyphs: Glyphs) -> Tabl
         "started": [Text(age(view.run.created_at, now=now), style=DIM) for view in views],
         "took": [Text(_took(view.run, now=now), style=DIM) for view in views],
     }
-    if _room(columns, width) < SHORTEST_PROGRESS:
-        del columns["took"]
+    for header in ("took", "started"):
+        if _room(columns, width) < SHORTEST_PROGRESS:
+            del columns[header]
     room = max(_room(columns, width), SHORTEST_NAME)
     told = [_progress(listing, view, glyphs=glyphs) for view in views]
     for text in told:

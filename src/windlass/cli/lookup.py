@@ -88,7 +88,7 @@ async def _job_of(runs: Runs, graph: RunView, job: str) -> RunView:
             reason="unknown_job",
             path="RUN",
         )
-    known: list[str] = []
+    known: set[str] = set()
     # Most jobs are found among those that share its code; one that was spawned may have any.
     for name in (f"{run.name}.{job.partition('[')[0]}", None):
         query: ListRuns | None = ListRuns(namespace=run.namespace, parent=run.id, name=name, limit=PAGE)
@@ -97,9 +97,9 @@ async def _job_of(runs: Runs, graph: RunView, job: str) -> RunView:
             found = next((child.id for child in page.runs if child.job == job), None)
             if found is not None:
                 return await runs.get_run(run.namespace, found)
-            known.extend(child.job for child in page.runs if child.job is not None)
+            known.update(child.job for child in page.runs if child.job is not None)
             query = None if page.next is None else replace(query, before=page.next)
-    close = difflib.get_close_matches(job, known, n=2)
+    close = difflib.get_close_matches(job, sorted(known), n=2)
     raise NotFound("job", job, close=close, hint=f"windlass show {run.id} lists the jobs of this graph.")
 
 

@@ -114,6 +114,14 @@ def test_of_a_long_list_the_part_is_shown_at_which_something_goes_on() -> None:
     assert len(drawn(chain, over=500, is_full=True)) == 1_000
 
 
+def test_a_very_large_graph_is_listed_without_trying_a_picture() -> None:
+    fan = {"a": [], **{f"n{n}": ["a"] for n in range(9_998)}, "z": [f"n{n}" for n in range(9_998)]}
+    ladder = {f"n{n}": sorted({"n0", f"n{n - 1}"}) if n else [] for n in range(2_000)}
+
+    assert len(drawn(fan)) == len(drawn(ladder)) == 41
+    assert len(drawn(fan, is_full=True)) == 10_000
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

@@ -52,7 +52,7 @@ def plans(draw: some.DrawFn, *, fail_fast: bool = False) -> Plan:
         kind = draw(some.sampled_from(["job", "job", "matrix", "group"]))
         if kind == "matrix":
             window: dict[str, Any] = {"matrix": name, "max_parallel": draw(some.sampled_from([None, 1, 2]))}
-            window["fail_fast"] = fail_fast and draw(some.booleans())
+            window["fail_fast"] = fail_fast and window["max_parallel"] is not None and draw(some.booleans())
             labels = range(draw(some.integers(1, 4)))
             jobs += [NewJob(name=f"{name}[{label}]", workflow="w", needs=needs, **window) for label in labels]
         else:

@@ -339,6 +339,7 @@ def test_a_generator_brings_no_generator() -> None:
         a_job("test[a]", matrix="test", is_group=True),
         a_job("test", max_parallel=2),
         a_job("test", fail_fast=True),
+        a_job("test[a]", matrix="test", fail_fast=True),  # nobody would wait for a turn
     ],
 )
 def test_a_matrix_that_cannot_be_is_refused(child: NewJob) -> None:

@@ -82,21 +82,23 @@ class Jobs:
         namespace, work = self._host.namespace, self._host.work
         try:
             jobs = definition.plan(self._host.codec)
-        except InvalidInput as error:
+            added = await work.add_jobs(AddJobs(namespace=namespace, run_id=run.run_id, token=run.token, jobs=jobs))
+        except InvalidInput as error:  # also by the way to a server, into which not everything fits
             failure = Failure(kind=FailureKind.LOGIC, type="InvalidGraph", message=str(error))
-            await work.finish_run(
-                FinishRun(
-                    namespace=namespace,
-                    run_id=run.run_id,
-                    token=run.token,
-                    status=RunStatus.FAILED,
-                    failure=failure,
-                    parent=run.parent,
-                    schedule=run.schedule,
-                    job=run.job,
-                )
-            )
+            await work.finish_run(_failed(run, failure, namespace=namespace))
             return
-        added = await work.add_jobs(AddJobs(namespace=namespace, run_id=run.run_id, token=run.token, jobs=jobs))
         if added.failure is not None:
             LOGGER.warning("Graph %s (%r) cannot be: %s", run.run_id, run.name, added.failure.message)
+
+
+def _failed(run: ClaimedRun, failure: Failure, *, namespace: str) -> FinishRun:
+    return FinishRun(
+        namespace=namespace,
+        run_id=run.run_id,
+        token=run.token,
+        status=RunStatus.FAILED,
+        failure=failure,
+        parent=run.parent,
+        schedule=run.schedule,
+        job=run.job,
+    )

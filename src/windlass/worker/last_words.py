@@ -72,14 +72,13 @@ async def spawn(execution: Execution, value: object) -> None:
     try:
         jobs = definition.spawns(value, execution.codec)
         output = execution.codec.encode([job.name for job in jobs])
-    except InvalidInput as refused:
+        namespace, run_id, token = execution.host.namespace, claimed.run_id, claimed.token
+        added = await execution.host.work.add_jobs(
+            AddJobs(namespace=namespace, run_id=run_id, token=token, jobs=jobs, output=output)
+        )
+    except InvalidInput as refused:  # also by the way to a server, into which not everything fits
         failure = Failure(kind=FailureKind.LOGIC, type="InvalidGraph", message=str(refused))
         return await finish(execution, failed(execution, failure))
-    added = await execution.host.work.add_jobs(
-        AddJobs(
-            namespace=execution.host.namespace, run_id=claimed.run_id, token=claimed.token, jobs=jobs, output=output
-        )
-    )
     _ended(execution, added.status, added.failure)
 
 

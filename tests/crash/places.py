@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 TABLES = (
     *("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates", "schedules", "workflows", "cursors"),
-    *("namespaces", "api_keys", "audit", "removed_log"),
+    *("namespaces", "api_keys", "audit", "removed_log", "graphs", "jobs", "edges"),
 )
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in TABLES)
 

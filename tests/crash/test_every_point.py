@@ -8,6 +8,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from tests.crash import stories_of_graphs
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS, named
 from tests.crash.telling import told
@@ -24,6 +25,7 @@ NOTICED_WITHIN = 10 * SECOND  # three looks, and the time a server is given to b
 
 PRESENCE = frozenset({"register_worker", "deregister_worker", "heartbeat"})  # the same in every story
 COMMON = frozenset({"start_runs", "begin_steps", "complete_steps"})  # nearly so
+CLAIMS = frozenset({"claim_runs"})  # of jobs: those of any run
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
 
@@ -36,6 +38,8 @@ every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scena
 @pytest.mark.spec("invariants:I-17", "invariants:I-18", "invariants:I-19", "invariants:I-20", "invariants:I-21")
 @pytest.mark.spec("invariants:I-23", "invariants:I-24", "invariants:I-25", "invariants:I-57", "invariants:I-64")
 @pytest.mark.spec("invariants:I-50", "invariants:I-51", "invariants:I-53", "invariants:I-54", "invariants:I-65")
+@pytest.mark.spec("invariants:I-26", "invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-30")
+@pytest.mark.spec("invariants:I-31", "invariants:I-32")
 @every_scenario
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     scenario: Scenario, places: Places, figures: list[str]
@@ -78,6 +82,8 @@ def worth_a_try(calm: Case, scenario: Scenario, places: Places) -> list[Point]:
         return points
     on_a_server = places.name == "postgresql"
     known = PRESENCE | COMMON if on_a_server else PRESENCE
+    if on_a_server and scenario.declare.__module__ == stories_of_graphs.__name__:
+        known |= CLAIMS
     return [
         point
         for point in points
@@ -195,3 +201,24 @@ def test_the_stories_about_schedules_do_meet_what_they_are_about(places: Places)
     assert {entry.cause for entry in skipping.log} >= {"trigger", "pause", "resume", "schedule"}
     causes = [entry.cause for entry in declared.log if entry.subject_kind == "schedule"]
     assert sorted(causes) == ["change", "change", "create", "create", "undeclared"]
+
+
+@pytest.mark.spec("invariants:I-27", "invariants:I-28", "invariants:I-31")
+def test_the_stories_about_graphs_do_meet_what_they_are_about(places: Places) -> None:
+    shapes = told(named("graph of every shape"), places).evidence.last
+    empty = told(named("graph that a run waits for"), places).evidence.last
+    chain = told(named("chain of jobs that a waiting worker is given"), places).evidence.last
+    cancelled = told(named("graph that is cancelled"), places).evidence.last
+
+    ((graph, jobs),) = shapes.jobs.items()
+    assert [name for name, job in jobs.items() if job.group == "shards"] == ["shard-one", "shard-two"]
+    assert {name: job.decided_by for name, job in jobs.items() if job.decided_by} == {
+        "sign": "audit",
+        "publish": "sign",
+    }
+    assert [edge.is_resolved for edge in shapes.needs[graph]["tidy"] if edge.is_group] == [True]
+    ((graph, _),) = empty.jobs.items()
+    assert [edge.is_resolved for edge in empty.needs[graph]["after_none"]] == [False]
+    causes = {run.name: [entry.cause for entry in chain.histories[run.id]] for run in chain.runs.values()}
+    assert causes["chain.second"] == ["start", "dispatch", "finish"]
+    assert [str(graph.ending) for graph in cancelled.graphs] == ["cancelled"]

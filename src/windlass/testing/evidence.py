@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from windlass.model.gate import Gate
+from windlass.model.graph import Edge, Graph, JobState
 from windlass.model.message import Message
 from windlass.model.run import (
     APPROVED_BY,
@@ -27,6 +28,7 @@ from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, Inconsistency, KeyRow, PayloadRow, RunRow
+from windlass.store.queries.graph_checks import EdgeRow, GraphChecks, JobRow
 from windlass.testing.journal import Event, Line
 
 T = TypeVar("T")
@@ -49,6 +51,9 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     messages: tuple[Message, ...] = ()  # of every run, in the order they were accepted
     gates: tuple[Gate, ...] = ()  # that are closed
     schedules: tuple[Schedule, ...] = ()
+    graphs: tuple[Graph, ...] = ()
+    job_rows: tuple[JobRow, ...] = ()  # of every graph, in the order they were written
+    edge_rows: tuple[EdgeRow, ...] = ()
     inconsistencies: tuple[Inconsistency, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -101,6 +106,22 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         for run in self.runs.values():
             if run.parent is not None:
                 found[run.parent].append(run)
+        return found
+
+    @cached_property
+    def jobs(self) -> Mapping[str, Mapping[str, JobState]]:
+        """By graph and name."""
+        found: defaultdict[str, dict[str, JobState]] = defaultdict(dict)
+        for row in self.job_rows:
+            found[row.graph][row.job.name] = row.job
+        return found
+
+    @cached_property
+    def needs(self) -> Mapping[str, Mapping[str, list[Edge]]]:
+        """By graph and job: what it waits for, or has waited for."""
+        found: defaultdict[str, defaultdict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
+        for row in self.edge_rows:
+            found[row.graph][row.edge.job].append(row.edge)
         return found
 
 
@@ -173,7 +194,7 @@ async def take_snapshot(store: Readable, *, at: int, life: int, is_judged: bool 
     """Read everything, as of one moment; unless it is not judged, also what the database says about itself."""
 
     async def read(tx: Tx) -> Snapshot:
-        checks = CheckQueries(tx.connection)
+        checks, of_graphs = CheckQueries(tx.connection), GraphChecks(tx.connection)
         rows = tuple(await checks.runs())
         return Snapshot(
             at=Instant(at),
@@ -187,6 +208,9 @@ async def take_snapshot(store: Readable, *, at: int, life: int, is_judged: bool 
             messages=tuple([message for row in rows for message in await _inbox(tx, row.run)]),
             gates=tuple([gate for name in _namespaces(rows) for gate in await tx.gates.closed(name)]),
             schedules=tuple(await checks.schedules()),
+            graphs=tuple(await of_graphs.graphs()),
+            job_rows=tuple(await of_graphs.jobs()),
+            edge_rows=tuple(await of_graphs.edges()),
             inconsistencies=tuple(await checks.inconsistencies()) if is_judged else (),
             damage=tuple(await checks.damage()) if is_judged else (),
         )

@@ -34,6 +34,7 @@ class Event(StrEnum):
     RAISED = "raised"  # a step's failure did
     WOKE = "woke"  # a sleep is over for the code
     VALUE = "value"  # something the code may rely on at every replay: time, chance
+    GIVEN = "given"  # a job was told how its upstreams ended, and what they returned
     CLAIMED = "claimed"  # a claim was answered, with these runs
     SENT = "sent"  # a worker is about to write under its token
     ANSWERED = "answered"  # … and got this answer

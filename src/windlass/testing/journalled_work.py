@@ -30,6 +30,7 @@ from windlass.model.commands import (
     Suspend,
     Suspended,
 )
+from windlass.model.graph import AddJobs, Added, NeedsOf, ReadNeeds
 from windlass.model.run import WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
@@ -74,7 +75,46 @@ class JournalledPresence:
         return await self._work.probe_workers(command)
 
 
-class JournalledWork(JournalledPresence):
+class JournalledJobs(JournalledPresence):
+    """What workers do for graphs: what a job is given is written down, because it must be the same at every replay."""
+
+    async def read_needs(self, command: ReadNeeds) -> tuple[NeedsOf, ...]:
+        found = await self._work.read_needs(command)
+        for needs in found:
+            value = [[met.job, met.status, _text(met.output)] for met in needs.needs]
+            self._journal.write(Event.GIVEN, run_id=needs.run_id, what=needs.job, value=value)
+        return found
+
+    async def add_jobs(self, command: AddJobs) -> Added:
+        added: Added = await self._awaited("add_jobs", command, self._work.add_jobs)
+        return added
+
+    async def _awaited(
+        self,
+        what: str,
+        command: Fenced,
+        call: Any,
+        *,
+        renew_for: Duration | None = None,
+        done_as: Callable[[Any], str] = lambda answer: OK,
+    ) -> Any:
+        fields = self._sent(what, command, renew_for)
+        try:
+            answer = await call(command)
+        except WindlassError as error:
+            self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(error))
+            raise
+        self._journal.write(Event.ANSWERED, **fields, outcome=done_as(answer))
+        return answer
+
+    def _sent(self, what: str, command: Fenced, renew_for: Duration | None) -> dict[str, Any]:
+        fields = {"who": self._who, "what": what, "run_id": command.run_id, "token": command.token}
+        fields |= {"key": getattr(command, "key", ""), "renew_for": renew_for}
+        self._journal.write(Event.SENT, **fields)
+        return fields
+
+
+class JournalledWork(JournalledJobs):
     """api.service.Work, passed through. `who` tells the writes of a real worker from those a test makes by hand."""
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:
@@ -133,32 +173,12 @@ class JournalledWork(JournalledPresence):
         answer.then(answered)
         return answer
 
-    async def _awaited(
-        self,
-        what: str,
-        command: Fenced,
-        call: Any,
-        *,
-        renew_for: Duration | None = None,
-        done_as: Callable[[Any], str] = lambda answer: OK,
-    ) -> Any:
-        fields = self._sent(what, command, renew_for)
-        try:
-            answer = await call(command)
-        except WindlassError as error:
-            self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(error))
-            raise
-        self._journal.write(Event.ANSWERED, **fields, outcome=done_as(answer))
-        return answer
-
-    def _sent(self, what: str, command: Fenced, renew_for: Duration | None) -> dict[str, Any]:
-        fields = {"who": self._who, "what": what, "run_id": command.run_id, "token": command.token}
-        fields |= {"key": getattr(command, "key", ""), "renew_for": renew_for}
-        self._journal.write(Event.SENT, **fields)
-        return fields
-
 
 def _outcome(error: BaseException | None) -> str:
     if error is None:
         return OK
     return error.code if isinstance(error, WindlassError) else type(error).__name__
+
+
+def _text(output: bytes | None) -> str | None:
+    return None if output is None else output.decode("latin-1")

@@ -16,7 +16,7 @@ import pytest
 
 import windlass
 from windlass.errors import StepError
-from windlass.store.catalog import load
+from windlass.store.catalog import Dialect, load
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
@@ -33,7 +33,7 @@ select conrelid::regclass::text, conname from pg_constraint
 Find = Callable[[Sequence[str]], list[str]]
 
 OPEN = "status = 'sleeping'"
-OVER = "status = 'completed'"
+OVER = "status = 'completed' and name = 'ship'"
 THE_OVER = f"(select id from runs where {OVER})"
 THE_SLEEPER = f"(select id from runs where {OPEN})"
 
@@ -47,6 +47,10 @@ def schedule(status: str, available_at: str) -> str:
         " select namespace, 'nightly', 'ship', '', 'default', input, input, 1, 'UTC', 1, 'latest', 1, 'queue', 0,"
         f" '{status}', 1, 1, 1, {available_at}, 1, 1 from payloads where run_id = {THE_OVER}"
     )
+
+
+def of_job(name: str) -> str:
+    return f"parent_step = '{name}' and kind <> 'workflow'"
 
 
 # rule: statements that break it
@@ -116,11 +120,39 @@ BROKEN: dict[str, str] = {
     "a message was received by no step": "update inbox set taken_by = 'nobody'",
     "a step received two messages": "update inbox set taken_by = 'receive/greeting'",
     "a start key belongs to a run that was started otherwise": "update keys set name = 'other'",
+    "a graph has no run": "update runs set kind = 'workflow' where kind = 'graph'",
+    "a graph has no counts": "delete from graphs",
+    "a graph counts other jobs than it has": "update graphs set completed = completed + 1, skipped = skipped - 1",
+    "the counts of a graph do not add up": "update graphs set jobs = jobs + 1",
+    "a graph is over and its jobs are not, or the other way round": "update graphs set open = 0",
+    "a graph is held by a worker": "update runs set status = 'running', worker = 'wrk_1' where kind = 'graph'",
+    "a job is not over and its graph is": "update runs set finished_at = 1 where kind = 'graph'",
+    "a job has no place in its graph": "delete from jobs where name = 'report'",
+    "a job has no run": f"delete from runs where {of_job('report')}",
+    "an edge names a job that does not exist": "update edges set upstream = 'nobody' where upstream = 'late'",
+    "an edge to a group leads to another job": "update edges set is_group = 1 where upstream = 'lint'",
+    "a group is resolved and its generator has not completed": (
+        "update edges set is_resolved = 1 where upstream = 'late'"
+    ),
+    "a job needs a group and not each of its members": "delete from edges where upstream = 'part-2'",
+    "a job counts other needs than are open": f"update runs set unmet = unmet + 1 where {of_job('report')}",
+    "a job has begun before what it needs was over, and accepted": (
+        f"update runs set ready_at = 1, unmet = 0 where {of_job('report')}"
+    ),
+    "a job still waits although it can never begin": (
+        f"update runs set status = 'skipped', finished_at = 1 where {of_job('part-1')}"
+    ),
+    "a job is ready and waits for what it needs, or the other way round": (
+        f"update runs set ready_at = null where {of_job('part-1')}"
+    ),
+    "a job is skipped because of nobody": "update jobs set decided_by = null where name = 'unreachable'",
+    "more of a matrix are at work than may be": "update jobs set is_held = 0 where is_held = 1",
+    "a job waits for its turn although there is room": "update jobs set is_held = 1 where matrix = 'test'",
 }
 
 
 async def tell(url: str) -> Snapshot:
-    """A run that has ended, with a retried step and a start key; one that sleeps; and a family that waits for news."""
+    """A run that has ended, with a retried step and a start key; one that sleeps; a family and a graph that wait."""
     async with Harness(url) as harness:
 
         async def pack(item: str) -> str:
@@ -158,9 +190,11 @@ async def tell(url: str) -> Snapshot:
             await ctx.receive(greeting)
             return await ctx.receive(news)
 
+        declare_graph(harness.app, news)
         await harness.start(ship, "book", key="book-1")
         await harness.start(rest, "lamp")
         await harness.start(gather)
+        await harness.start("release")
         talk = await harness.start(chat)
         await talk.send(greeting, "hello")
         await talk.send(greeting, "hello again")
@@ -170,20 +204,52 @@ async def tell(url: str) -> Snapshot:
         return await take_snapshot(store, at=harness.clock.now(), life=1)
 
 
+def declare_graph(app: windlass.App, news: windlass.Event[str]) -> None:
+    """Jobs that are over, that wait for news, for their turn, for jobs, and for a group that is not known yet."""
+    release = app.graph("release")
+
+    @release.job
+    async def lint(ctx: windlass.JobContext) -> None: ...
+
+    @release.job(matrix={"py": ["12", "13"]}, max_parallel=1)
+    async def test(ctx: windlass.JobContext, py: str) -> None:
+        await ctx.receive(news)
+
+    @release.group(needs=[lint])
+    async def parts(ctx: windlass.JobContext) -> list[windlass.Spawn]:
+        return [release.spawn(test, "12", name="part-1"), release.spawn(test, "13", name="part-2")]
+
+    @release.group
+    async def late(ctx: windlass.JobContext) -> list[windlass.Spawn]:
+        await ctx.receive(news)
+        return []
+
+    @release.job(needs=[lint, test, parts, late])
+    async def report(ctx: windlass.JobContext) -> None: ...
+
+    @release.job(needs=[windlass.after(lint, on="failed")])
+    async def unreachable(ctx: windlass.JobContext) -> None: ...
+
+
+def texts(dialect: Dialect) -> list[str]:
+    """The queries that look for contradictions."""
+    return [load(dialect)[name].statements[0].text for name in ("inconsistencies", "inconsistencies_of_graphs")]
+
+
 @pytest.fixture(scope="module")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Find]:
     path = tmp_path_factory.mktemp("consistency") / "windlass.db"
     asyncio.run(tell(str(path)))
     connection = apsw.Connection(str(path))
     connection.execute("pragma ignore_check_constraints = on")
-    text = load("sqlite")["inconsistencies"].statements[0].text
+    queries = texts("sqlite")
 
     def find(statements: Sequence[str]) -> list[str]:
         connection.execute("begin")
         try:
             for statement in statements:
                 connection.execute(statement)
-            return [row[0] for row in connection.execute(text)]
+            return [row[0] for text in queries for row in connection.execute(text)]
         finally:
             connection.execute("rollback")
 
@@ -195,7 +261,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Find]:
 def postgresql(postgres_server: PostgresServer) -> Iterator[Find]:
     url = postgres_server.create_database()
     asyncio.run(tell(url))
-    text = load("postgres")["inconsistencies"].statements[0].text
+    queries = texts("postgres")
     with asyncio.Runner() as runner:
         connection = runner.run(connect(url))
 
@@ -207,7 +273,7 @@ def postgresql(postgres_server: PostgresServer) -> Iterator[Find]:
                     await connection.execute(f'alter table {table} drop constraint "{name}"')
                 for statement in statements:
                     await connection.execute(statement)
-                return [row[0] for row in await connection.fetch(text)]
+                return [row[0] for text in queries for row in await connection.fetch(text)]
             finally:
                 await transaction.rollback()
 
@@ -238,7 +304,7 @@ def test_each_broken_rule_is_found(rule: str, find: Find) -> None:
 
 
 def test_every_rule_is_broken_once() -> None:
-    text = load("sqlite")["inconsistencies"].statements[0].text
+    text = "\n".join(texts("sqlite"))
     rules = {part.split("'")[1] for part in text.replace("select '", "\0'").split("\0")[1:]}
 
     assert rules == set(BROKEN)

@@ -24,12 +24,14 @@ from tests.integration.server.wire import (
 )
 from windlass.api.grpc.patience import MOST_STREAMS
 from windlass.model.access import Role
+from windlass.model.graph import ListJobs
 from windlass.model.namespace import CreateNamespace
 from windlass.model.run import RunId
-from windlass.v1 import admin_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.v1 import admin_pb2, graph_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
 
 RUNS, WORK = "/windlass.v1.WorkflowService/", "/windlass.v1.WorkerService/"
 SCHEDULES, ADMIN = "/windlass.v1.ScheduleService/", "/windlass.v1.AdminService/"
+GRAPHS = "/windlass.v1.GraphService/"
 FAILURE = model_pb2.Failure(kind=model_pb2.FAILURE_KIND_LOGIC, type="E", message="no")
 RETRY = model_pb2.RetryPolicy(max_attempts=2, initial_for=SECOND, factor=1, max_for=SECOND)
 SERVED = [model_pb2.Served(queue="default", name="order")]
@@ -48,15 +50,23 @@ class Things(NamedTuple):
     cursor: str
     api_key: str
     token: int
+    graph: str
+    job: str
+    job_token: int
 
 
 NOTHING = Things(
-    "run_" + "7" * 26, "run_" + "8" * 26, "wrk_" + "7" * 26, "nowhere", "no-key-1", "no-cursr", "key_" + "7" * 26, 1
-)
+    run="run_" + "7" * 26, waiting="run_" + "8" * 26, worker="wrk_" + "7" * 26, schedule="nowhere", key="no-key-1",
+    cursor="no-cursr", api_key="key_" + "7" * 26, token=1, graph="run_" + "6" * 26, job="run_" + "5" * 26, job_token=1,
+)  # fmt: skip
 
 
 def of_run(found: Things) -> dict[str, Any]:
     return {"run_id": found.run, "token": found.token}
+
+
+def of_job(found: Things) -> dict[str, Any]:
+    return {"run_id": found.job, "token": found.job_token}
 
 
 def step(**more: Any) -> dict[str, Any]:
@@ -75,6 +85,9 @@ def reads(it: Things) -> dict[str, Any]:
         SCHEDULES + "GetSchedule": schedule_pb2.ScheduleRequest(name=it.schedule),
         SCHEDULES + "ListSchedules": schedule_pb2.ListSchedulesRequest(),
         SCHEDULES + "ReadScheduleLog": schedule_pb2.ReadScheduleLogRequest(name=it.schedule),
+        GRAPHS + "ListGraphs": graph_pb2.ListGraphsRequest(before=it.graph),
+        GRAPHS + "GetGraph": graph_pb2.GraphRequest(graph=it.graph),
+        GRAPHS + "ListJobs": graph_pb2.ListJobsRequest(graph=it.graph),
         ADMIN + "ListWorkers": admin_pb2.ListWorkersRequest(),
         ADMIN + "ListQueues": admin_pb2.ListQueuesRequest(),
         ADMIN + "ListGates": admin_pb2.ListGatesRequest(),
@@ -86,6 +99,7 @@ def reads(it: Things) -> dict[str, Any]:
         WORK + "ReadHistory": worker_pb2.ReadHistoryRequest(**of_run(it)),
         WORK + "LookAtClaims": worker_pb2.LookAtClaimsRequest(claims=[worker_pb2.HeldClaim(**of_run(it))]),
         WORK + "Listen": worker_pb2.ListenRequest(worker=it.worker),
+        WORK + "ReadNeeds": worker_pb2.ReadNeedsRequest(claims=[worker_pb2.HeldClaim(**of_job(it))]),
     }
 
 
@@ -132,6 +146,7 @@ def commands(it: Things) -> dict[str, Any]:
             **child, event="e", id="1", payload=b"1", payload_hash=HASH
         ),
         WORK + "CancelChild": worker_pb2.CancelChildRequest(**child),
+        WORK + "AddJobs": worker_pb2.AddJobsRequest(**of_job(it), jobs=[graph_pb2.NewJob(name="a", workflow="order")]),
     }
 
 
@@ -168,12 +183,20 @@ async def furnish(wire: Wire) -> Things:
     run = await caller.begin_run(key="key-of-a")
     (claimed,) = (await worker.poll()).runs
     await caller.work("BeginSteps", begin(claimed))
+    graph = await caller.begin_run()
+    opened = await worker.claim()
+    jobs = [graph_pb2.NewJob(name="shards", workflow="order", is_group=True)]
+    await caller.work("AddJobs", worker_pb2.AddJobsRequest(run_id=graph, token=opened.token, jobs=jobs))
+    job = await worker.claim()
     waiting = await caller.begin_run()
     await caller.ask(
         RUNS + "SendEvent", workflow_pb2.SendEventRequest(run_id=waiting, event="e", id="0", payload=b'"secret"')
     )
     key, _ = await wire.key(Role.VIEWER)
-    things = Things(run, waiting, worker.id, "nightly", "key-of-a", "mycursor", key, claimed.token)
+    things = Things(
+        run=run, waiting=waiting, worker=worker.id, schedule="nightly", key="key-of-a", cursor="mycursor", api_key=key,
+        token=claimed.token, graph=graph, job=job.run_id, job_token=job.token,
+    )  # fmt: skip
     for path in (SCHEDULES + "PutSchedule", ADMIN + "MoveCursor"):
         await caller.ask(path, creations(things)[path])
     return things
@@ -183,7 +206,8 @@ async def everything(wire: Wire, it: Things) -> list[Any]:
     """All that is on record of it."""
     runs, schedules = wire.opened.runs, wire.opened.schedules
     found: list[Any] = [await runs.list_workers("default"), await schedules.list_schedules("default")]
-    for id in map(RunId, (it.run, it.waiting)):
+    found.append(await wire.opened.graphs.list_jobs(ListJobs(namespace="default", graph=RunId(it.graph))))
+    for id in map(RunId, (it.run, it.waiting, it.graph, it.job)):
         found += [await runs.get_run("default", id), await runs.list_steps("default", id)]
         found += [await runs.list_messages("default", id), await runs.read_log("default", id)]
     return found
@@ -312,6 +336,8 @@ async def test_a_key_of_one_queue_reaches_no_run_of_another_even_with_its_id_and
     for method, request in (
         ("ReadHistory", worker_pb2.ReadHistoryRequest(run_id=run_id, token=run.token)),
         ("LookAtClaims", worker_pb2.LookAtClaimsRequest(claims=[worker_pb2.HeldClaim(run_id=run_id, token=1)])),
+        ("ReadNeeds", worker_pb2.ReadNeedsRequest(claims=[worker_pb2.HeldClaim(run_id=run_id, token=run.token)])),
+        ("AddJobs", worker_pb2.AddJobsRequest(run_id=run_id, token=run.token)),
         ("CompleteSteps", complete(run)),
         ("FinishRuns", finish(run)),
         ("CompleteRun", worker_pb2.CompleteRunRequest(run_id=run_id, token=run.token, output=b'"forged"')),

@@ -24,7 +24,7 @@ from tests.integration.server.wire import (
 from windlass.model.access import Role
 from windlass.model.run import RunId
 from windlass.testing.clock import FakeClock
-from windlass.v1 import model_pb2, worker_pb2, workflow_pb2
+from windlass.v1 import graph_pb2, model_pb2, worker_pb2, workflow_pb2
 
 LAST = 2**63 - 1
 RUNS = "/windlass.v1.WorkflowService/"
@@ -79,6 +79,7 @@ def with_token(run: Any, token: int) -> list[tuple[str, Any]]:
         ("ReadHistory", worker_pb2.ReadHistoryRequest(**claim)),
         ("SendToChild", worker_pb2.SendToChildRequest(**child, event="e", id="1", payload=b"1", payload_hash=HASH)),
         ("CancelChild", worker_pb2.CancelChildRequest(**child)),
+        ("AddJobs", worker_pb2.AddJobsRequest(**claim, jobs=[graph_pb2.NewJob(name="a", workflow="order")])),
     ]
 
 

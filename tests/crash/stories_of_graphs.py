@@ -8,7 +8,7 @@ from windlass.testing.life import Life
 
 
 def declare_release(life: Life) -> None:
-    """Fans out and in: a matrix with a window, a group, a job that fails, what is skipped because of it, and a handler."""
+    """Fans out and in: a matrix with a window, a group, a job that fails, what is skipped by it, and a handler."""
     release = life.app.graph("release", input=str)
 
     @release.job
@@ -66,10 +66,9 @@ async def graph_of_every_shape(life: Life) -> None:
     await life.settle()
 
 
-def declare_journey(life: Life) -> None:
-    """A graph that a run waits for, whose generators come to nothing; a chain; one that is cancelled while a job waits."""
+def declare_owner(life: Life) -> None:
+    """A run that waits for a graph whose generators come to nothing."""
     empty = life.app.graph("empty")
-    paid = life.app.event("paid", int)
 
     @empty.group
     async def none(ctx: windlass.JobContext) -> list[windlass.Spawn]:
@@ -94,6 +93,10 @@ def declare_journey(life: Life) -> None:
             return str(noted(life, ctx, "error", error.type))
         return ""
 
+    life.memory.update(owner=owner)
+
+
+def declare_chain(life: Life) -> None:
     chain = life.app.graph("chain")
 
     async def work(item: str) -> str:
@@ -109,7 +112,12 @@ def declare_journey(life: Life) -> None:
     async def second(ctx: windlass.JobContext) -> str:
         return str(noted(life, ctx, "first", ctx.needs[first].output))
 
-    long = life.app.graph("long")
+    life.memory.update(chain=chain)
+
+
+def declare_long(life: Life) -> None:
+    """A graph whose first job waits, and whose last one cleans up."""
+    long, paid = life.app.graph("long"), life.app.event("paid", int)
 
     @long.job
     async def begin(ctx: windlass.JobContext) -> int:
@@ -121,11 +129,11 @@ def declare_journey(life: Life) -> None:
     @long.job(needs=[windlass.after(go_on, on="always")], cleanup=True)
     async def clean(ctx: windlass.JobContext) -> None: ...
 
-    life.memory.update(owner=owner, chain=chain, long=long)
+    life.memory.update(long=long)
 
 
 @story(
-    declare_journey,
+    declare_owner,
     **{
         "owner": "completed",
         "empty": "failed",
@@ -142,7 +150,7 @@ async def graph_that_a_run_waits_for(life: Life) -> None:
 
 
 @story(
-    declare_journey,
+    declare_long,
     **{"long": "cancelled", "long.begin": "cancelled", "long.go_on": "cancelled", "long.clean": "completed"},
 )
 async def graph_that_is_cancelled(life: Life) -> None:
@@ -153,7 +161,7 @@ async def graph_that_is_cancelled(life: Life) -> None:
     await life.settle()
 
 
-@story(declare_journey, **{"chain": "completed", "chain.first": "completed", "chain.second": "completed"})
+@story(declare_chain, **{"chain": "completed", "chain.first": "completed", "chain.second": "completed"})
 async def chain_of_jobs_that_a_waiting_worker_is_given(life: Life) -> None:
     await life.hire()
     await life.client.start(life.memory["chain"], key="chain")

@@ -30,7 +30,7 @@ from windlass.model.commands import (
     Suspend,
     Suspended,
 )
-from windlass.model.graph import AddJobs, Added, NeedsOf, ReadNeeds
+from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant

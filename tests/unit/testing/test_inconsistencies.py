@@ -190,11 +190,11 @@ async def tell(url: str) -> Snapshot:
             await ctx.receive(greeting)
             return await ctx.receive(news)
 
-        declare_graph(harness.app, news)
+        release = declare_graph(harness.app, news)
         await harness.start(ship, "book", key="book-1")
         await harness.start(rest, "lamp")
         await harness.start(gather)
-        await harness.start("release")
+        await harness.start(release)
         talk = await harness.start(chat)
         await talk.send(greeting, "hello")
         await talk.send(greeting, "hello again")
@@ -204,7 +204,7 @@ async def tell(url: str) -> Snapshot:
         return await take_snapshot(store, at=harness.clock.now(), life=1)
 
 
-def declare_graph(app: windlass.App, news: windlass.Event[str]) -> None:
+def declare_graph(app: windlass.App, news: windlass.Event[str]) -> windlass.Graph:
     """Jobs that are over, that wait for news, for their turn, for jobs, and for a group that is not known yet."""
     release = app.graph("release")
 
@@ -229,6 +229,8 @@ def declare_graph(app: windlass.App, news: windlass.Event[str]) -> None:
 
     @release.job(needs=[windlass.after(lint, on="failed")])
     async def unreachable(ctx: windlass.JobContext) -> None: ...
+
+    return release
 
 
 def texts(dialect: Dialect) -> list[str]:

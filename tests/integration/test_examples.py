@@ -57,7 +57,35 @@ Tue 06 Jan 09:00: 41 orders
 Wed 07 Jan 09:00: 42 orders
 at 09:00 on Monday through Friday (Europe/Rome): fired 5 times, next Thu 08 Jan 09:00
 """
+RELEASED = """\
+release: 8 jobs, 14 edges, 5 layers
+  1  lint
+  2  checks (a group)            needs lint
+     test ×3 [3.11, 3.12, 3.13]  needs lint
+  3  publish                     needs test, checks
+  4  report                      needs test (always), checks, publish (always)
+  5  tidy (cleanup)              needs report (always)
+
+1 of 11 jobs failed: test[3.13] (StepError: 2 of 40 tests failed). 1 skipped.
+
+lint         completed
+test[3.11]   completed
+test[3.12]   completed
+test[3.13]   failed
+checks       completed
+publish      skipped, because of test[3.13]
+report       completed
+tidy         completed
+check-api    completed
+check-cli    completed
+check-docs   completed
+
+v1.0: skipped
+  test[3.11] 40, test[3.12] 40, test[3.13] StepError: 2 of 40 tests failed
+  api is fine, cli is fine, docs is fine
+"""
 TRIED = {"order", "fan_out", "retries", "parallel", "idempotent_charge", "testing_a_workflow", "nightly_report"}
+TRIED |= {"release"}
 TRIED_ELSEWHERE = {"web_starlette", "web_fastapi"}  # test_lifespan.py
 
 
@@ -124,6 +152,14 @@ def test_an_example_prints_what_it_promises(name: str, printed: str, tmp_path: P
     done = run(name, tmp_path)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_the_release_reports_and_tidies_up_though_a_test_has_failed(tmp_path: Path) -> None:
+    done = run("release", tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, RELEASED)
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("('release.test') failed: StepError in step 'run_tests'")
 
 
 def test_the_fan_out_counts_every_book_once_however_often_it_is_run(tmp_path: Path) -> None:

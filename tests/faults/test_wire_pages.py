@@ -9,21 +9,23 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.faults.wire_cases import starting
+from tests.faults.wire_cases import expanding, opening, starting
 from tests.faults.wire_site import Site, wired
 from windlass.api.grpc import table
 from windlass.engine.engine import Engine
 from windlass.model.access import ListAudit
 from windlass.model.commands import CancelRun
 from windlass.model.feed import ReadFeed
+from windlass.model.graph import ListGraphs, ListJobs
 from windlass.model.namespace import CreateNamespace
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunStatus
 from windlass.model.time import MINUTE, SECOND
+from windlass.model.worker import Served
 from windlass.testing.check_wire import repeats_have_the_effect_of_one, walks_are_whole
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.control import run_in, sending
-from windlass.testing.conformance.given import NAMESPACE, completed, run_id
+from windlass.testing.conformance.given import NAMESPACE, claim_one, completed, run_id
 from windlass.testing.conformance.schedules import putting
 
 PAGE = 3
@@ -237,6 +239,63 @@ async def test_schedules(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = [view.schedule.name for view in await site.remote.schedules.list_schedules(NAMESPACE)]
 
     assert walks_are_whole(seen, throughout=there) == []
+
+
+@MODULE
+async def test_graphs(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = site.engine.engine
+    polls = iter(range(1, 1_000))
+
+    async def open_graphs(numbers: range) -> list[str]:
+        ids = await started(engine, numbers)
+        for _ in ids:
+            await engine.work.add_jobs(opening(await claim_one(engine, next(polls), limit=1)))
+        return ids
+
+    there = await open_graphs(range(100, 100 + COUNT))
+    await started(engine, range(500, 501))  # which is none yet
+    await claim_one(engine, next(polls))
+
+    async def change(turn: int) -> None:
+        await open_graphs(range(turn, turn + 1))
+        await open_graphs(range(1_000 + turn, 1_001 + turn))
+
+    between_pages(site, monkeypatch, "ListGraphs", change)
+    seen: list[str] = []
+    before = None
+    while True:
+        page = await site.remote.graphs.list_graphs(ListGraphs(namespace=NAMESPACE, limit=PAGE, before=before))
+        seen += [view.graph.id for view in page.graphs]
+        if (before := page.next) is None:
+            break
+
+    assert walks_are_whole(seen, throughout=there) == []
+    assert seen == sorted(seen, reverse=True)
+    assert run_id(500) not in seen
+
+
+@MODULE
+async def test_jobs_of_a_graph_that_grows(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = site.engine.engine
+    run: Run = await run_in(engine, RunStatus.RUNNING)
+    await engine.work.add_jobs(opening(run))
+    generator = await claim_one(engine, 2, served=(Served("billing", "invoice.shards"),))
+
+    async def change(turn: int) -> None:
+        if turn == 1:
+            await engine.work.add_jobs(expanding(generator))
+
+    between_pages(site, monkeypatch, "ListJobs", change)
+    seen: list[str] = []
+    query = ListJobs(namespace=NAMESPACE, graph=run.id, limit=2)
+    while True:
+        page = await site.remote.graphs.list_jobs(query)
+        seen += [view.name for view in page.jobs]
+        if page.next is None:
+            break
+        query = ListJobs(namespace=NAMESPACE, graph=run.id, limit=2, after=page.next)
+
+    assert seen == ["shards", "lint", "report", "shard-1", "shard-2"]
 
 
 def test_the_checkers_find_what_is_wrong() -> None:

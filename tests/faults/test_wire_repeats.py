@@ -19,7 +19,8 @@ from windlass.testing.postgres import PostgresServer
 # Those that change nothing: asked again, they answer with what is there.
 READS = {
     *("GetRun", "FindRun", "ListRuns", "ListSteps", "ListMessages", "ReadLog", "ExplainRun", "WaitForResult"),
-    *("ReadHistory", "Listen", "LookAtClaims"),
+    *("ReadHistory", "Listen", "LookAtClaims", "ReadNeeds"),
+    *("ListGraphs", "GetGraph", "ListJobs"),
     *("GetSchedule", "ListSchedules", "ReadScheduleLog"),
     *("GetNamespace", "ListNamespaces", "ListKeys", "ListAudit"),
     *("GetServerInfo", "ListWorkers", "ListQueues", "ListGates", "ReadFeed", "FollowFeed", "CheckUp"),
@@ -30,6 +31,9 @@ FORGOTTEN = {
     "StartRun": ("is_repeat=True", "is_repeat=False"),
     "StartRuns": ("is_repeat=True", "is_repeat=False"),
     "CancelRun: with a child": ("children=('run_?',)", "children=()"),
+    "CancelRun: a graph": ("children=('run_?', 'run_?', 'run_?')", "children=()"),
+    "CancelRun: a graph that cleans up": ("children=('run_?', 'run_?', 'run_?')", "children=()"),
+    "CancelChild: a graph that cleans up": ("children=('run_?', 'run_?', 'run_?')", "children=()"),
 }
 PATIENCE = 20.0
 

@@ -30,6 +30,7 @@ from windlass.model.commands import (
     WaitStep,
 )
 from windlass.model.gate import GateKind
+from windlass.model.graph import EVERY_END, AddJobs, Need, NewJob
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.schedule_commands import (
     Declare,
@@ -39,7 +40,7 @@ from windlass.model.schedule_commands import (
     TriggerSchedule,
 )
 from windlass.model.time import HOUR, Duration
-from windlass.model.worker import EndedRuns
+from windlass.model.worker import EndedRuns, Served
 from windlass.testing.conformance.access import creating, key_id
 from windlass.testing.conformance.control import cancelling, event_wait, parking, pausing, run_in, sending
 from windlass.testing.conformance.families import child_wait
@@ -141,6 +142,85 @@ async def other_namespace(engine: Engine) -> None:
 async def disabled_namespace(engine: Engine) -> None:
     await other_namespace(engine)
     await disable(engine, "acme")
+
+
+def opening(item: Run) -> AddJobs:
+    """Of the run of a graph: a generator, a job, and one that needs both."""
+    generator = NewJob(name="shards", workflow="invoice.shards", queue="billing", is_group=True)
+    lint = NewJob(name="lint", workflow="invoice.lint", queue="billing")
+    needs = (Need(upstream="lint"), Need(upstream="shards", is_group=True))
+    report = NewJob(name="report", workflow="invoice.report", queue="billing", needs=needs)
+    return AddJobs(namespace=NAMESPACE, run_id=item.id, token=item.token, jobs=(generator, lint, report))
+
+
+def expanding(item: Run) -> AddJobs:
+    """Of that generator: one job, and one behind it."""
+    first = NewJob(name="shard-1", workflow="invoice.shard", queue="billing", input=b"[1]")
+    second = NewJob(name="shard-2", workflow="invoice.shard", queue="billing", needs=(Need(upstream="shard-1"),))
+    return AddJobs(namespace=NAMESPACE, run_id=item.id, token=item.token, jobs=(first, second), output=b"[1,2]")
+
+
+def going_in_circles(item: Run) -> AddJobs:
+    job = NewJob(name="shard-1", workflow="invoice.shard", needs=(Need(upstream="report"),))
+    return AddJobs(namespace=NAMESPACE, run_id=item.id, token=item.token, jobs=(job,))
+
+
+async def graph(engine: Engine) -> Run:
+    opened = await run_in(engine, RunStatus.RUNNING)
+    await engine.work.add_jobs(opening(opened))
+    return opened
+
+
+async def cleaning(engine: Engine) -> Run:
+    """A graph with a job that runs even when it is cancelled."""
+    opened = await run_in(engine, RunStatus.RUNNING)
+    await engine.work.add_jobs(with_cleanup(opened))
+    return opened
+
+
+def with_cleanup(item: Run) -> AddJobs:
+    tidy = NewJob(
+        name="tidy", workflow="invoice.tidy", needs=(Need(upstream="lint", accepts=EVERY_END),), is_cleanup=True
+    )
+    added = opening(item)
+    return replace(added, jobs=(*added.jobs, tidy))
+
+
+async def failed_graph(engine: Engine) -> Run:
+    """One job of it completed, another failed, and the third was skipped for that."""
+    opened = await graph(engine)
+    lint = await claim_one(engine, 2, served=(Served("billing", "invoice.lint"),))
+    await engine.work.finish_run(finishing(lint, knows_family=False))
+    shards = await claim_one(engine, 3, served=(Served("billing", "invoice.shards"),))
+    await engine.work.finish_run(
+        finishing(shards, knows_family=False, status=RunStatus.FAILED, output=None, failure=FAILURE)
+    )
+    return opened
+
+
+async def paused_graph(engine: Engine) -> Run:
+    opened = await graph(engine)
+    await engine.control.pause_run(pausing(opened.id))
+    return opened
+
+
+async def child_graph(engine: Engine) -> tuple[Run, RunId]:
+    """A run that is executed, and a child of it that is such a graph."""
+    found, child = await parent(engine)
+    lane = (await engine.runs.get_run(NAMESPACE, child)).run
+    claimed = await claim_one(engine, 2, served=(Served(lane.queue, lane.name, lane.version),))
+    await engine.work.add_jobs(with_cleanup(claimed))
+    return found, child
+
+
+def job(name: str) -> Prepare:
+    """A job of that graph, claimed."""
+
+    async def prepare(engine: Engine) -> Run:
+        await graph(engine)
+        return await claim_one(engine, 2, served=(Served("billing", f"invoice.{name}"),))
+
+    return prepare
 
 
 async def with_key(engine: Engine) -> None:
@@ -266,6 +346,16 @@ CASES: dict[str, Case] = {
     "CancelRun: with a child": Case(
         paused_parent, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))
     ),
+    "CancelRun: a graph": Case(graph, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))),
+    "RetryRun: a graph": Case(
+        failed_graph,
+        lambda site, item: site.remote.control.retry_run(RetryRun(namespace=NAMESPACE, run_id=item.id, by=ANN)),
+    ),
+    "ResumeRun: a graph": Case(paused_graph, lambda site, item: site.remote.control.resume_run(resuming(item.id))),
+    "PauseRun: a graph": Case(graph, lambda site, item: site.remote.control.pause_run(pausing(item.id))),
+    "CancelRun: a graph that cleans up": Case(
+        cleaning, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))
+    ),
     "CancelRun: over": Case(FAILED, lambda site, item: site.remote.control.cancel_run(cancelling(item.id))),
     "RetryRun": Case(
         FAILED, lambda site, item: site.remote.control.retry_run(RetryRun(namespace=NAMESPACE, run_id=item.id, by=ANN))
@@ -309,6 +399,18 @@ CASES: dict[str, Case] = {
     "RenewClaim": Case(RUNNING, lambda site, item: site.remote.work.renew_claim(held(item, visibility_for=HOUR))),
     "SendToChild": Case(parent, send_to_child),
     "CancelChild": Case(parent, cancel_child),
+    "CancelChild: a graph that cleans up": Case(child_graph, cancel_child),
+    "AddJobs": Case(RUNNING, lambda site, item: site.remote.work.add_jobs(opening(item))),
+    "AddJobs: of a generator": Case(job("shards"), lambda site, item: site.remote.work.add_jobs(expanding(item))),
+    "AddJobs: none": Case(
+        job("shards"), lambda site, item: site.remote.work.add_jobs(replace(expanding(item), jobs=()))
+    ),
+    "AddJobs: that cannot be": Case(
+        job("shards"), lambda site, item: site.remote.work.add_jobs(going_in_circles(item))
+    ),
+    "FinishRuns: a job": Case(job("lint"), lambda site, item: _awaited(site.remote.work.finish_run(finishing(item)))),
+    "CompleteRun: a job": Case(job("lint"), raw(WORK, "CompleteRun", of.Written, complete_run)),
+    "FailRun: a job that others need": Case(job("lint"), raw(WORK, "FailRun", of.Written, fail_run)),
     # ScheduleService
     "Declare": Case(nothing, declare),
     "PutSchedule": Case(nothing, lambda site, _: site.remote.schedules.put_schedule(putting(input_hash=HASH))),

@@ -631,16 +631,18 @@ class SendToChildRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., child: _Optional[str] = ..., event: _Optional[str] = ..., id: _Optional[str] = ..., payload: _Optional[bytes] = ..., payload_hash: _Optional[bytes] = ...) -> None: ...
 
 class CancelChildRequest(_message.Message):
-    __slots__ = ("namespace", "run_id", "token", "child")
+    __slots__ = ("namespace", "run_id", "token", "child", "is_again")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     CHILD_FIELD_NUMBER: _ClassVar[int]
+    IS_AGAIN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     run_id: str
     token: int
     child: str
-    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., child: _Optional[str] = ...) -> None: ...
+    is_again: bool
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., child: _Optional[str] = ..., is_again: bool = ...) -> None: ...
 
 class AddJobsRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "token", "jobs", "output", "is_again")

@@ -307,6 +307,7 @@ class CancelChild(Struct, frozen=True, kw_only=True):
     run_id: RunId
     token: int
     child: RunId
+    is_again: bool = False
 
 
 class ReadNeeds(Struct, frozen=True, kw_only=True):

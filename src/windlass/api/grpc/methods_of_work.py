@@ -254,7 +254,7 @@ async def _send_to_child(call: Call, asked: of.SendToChild) -> Sent:
 
 
 async def _cancel_child(call: Call, asked: of.CancelChild) -> Cancelled:
-    command = CancelRun(namespace=asked.namespace, run_id=asked.child, by=asked.run_id)
+    command = CancelRun(namespace=asked.namespace, run_id=asked.child, by=asked.run_id, is_again=asked.is_again)
     return await call.service.work.cancel_child(_claim_of(asked), check(command))
 
 

@@ -14,6 +14,7 @@ from windlass.model.step import StepKind
 from windlass.testing import (
     check_claims,
     check_control,
+    check_graphs,
     check_retention,
     check_runs,
     check_schedules,
@@ -61,6 +62,14 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-23": check_claims.claims_go_by_priority,
     "I-24": check_control.nothing_is_claimed_behind_a_closed_gate,
     "I-25": check_claims.graceful_stops_leave_nothing_behind,
+    "I-26": check_graphs.jobs_begin_when_their_needs_are_over,
+    "I-27": check_graphs.jobs_are_dispatched_once,
+    "I-28": check_graphs.skips_follow_from_the_ends_of_others,
+    "I-29": check_graphs.no_job_is_stuck,
+    "I-30": check_graphs.accepted_graphs_can_be_worked_through,
+    "I-31": check_graphs.unresolved_groups_are_not_empty_ones,
+    "I-32": check_graphs.jobs_are_given_what_their_upstreams_left,
+    "graphs": check_graphs.graphs_end_with_their_last_job,
     "I-50": check_schedules.slots_are_fired_once,
     "I-51": check_schedules.every_slot_is_accounted_for,
     "I-52": check_schedules.slots_are_those_of_the_definition,
@@ -128,7 +137,15 @@ def _beside_runs(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, Any]
     schedules = {f"schedule {schedule.name}": _plain(schedule, names) for schedule in snapshot.schedules}
     unlike = {"host": "", "pid": 0, "lock": ""}
     workers = {names[worker.id]: _plain(worker, names) | unlike for worker in snapshot.workers}
-    return keys | messages | gates | schedules | workers
+    graphs = {f"graph {names[graph.id]}": _plain(graph, names) for graph in snapshot.graphs}
+    jobs = {f"job {names[row.graph]} {row.job.name}": _plain(row.job, names) for row in snapshot.job_rows}
+    for job in jobs.values():
+        job["run"] = names.get(job["run"]["id"], "")  # it stands by itself
+    edges = {
+        f"edge {names[row.graph]} {row.edge.job} {row.edge.upstream}": _plain(row.edge, names)
+        for row in snapshot.edge_rows
+    }
+    return keys | messages | gates | schedules | workers | graphs | jobs | edges
 
 
 def _plain(row: Any, names: Mapping[str, str]) -> dict[str, Any]:

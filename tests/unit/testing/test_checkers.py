@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.testing import test_control_checkers, test_retention_checker, test_schedule_checkers
+from tests.unit.testing import (
+    test_control_checkers,
+    test_graph_checkers,
+    test_retention_checker,
+    test_schedule_checkers,
+)
 from tests.unit.testing.stories import (
     DIED,
     ENDED,
@@ -304,7 +309,13 @@ def test_a_spoilt_story_meets_the_complaint(number: str, evidence: Evidence) -> 
 
 
 def test_every_checker_has_been_spoilt() -> None:
-    stories = (SPOILT, test_control_checkers.SPOILT, test_retention_checker.SPOILT, test_schedule_checkers.SPOILT)
+    stories = (
+        SPOILT,
+        test_control_checkers.SPOILT,
+        test_graph_checkers.SPOILT,
+        test_retention_checker.SPOILT,
+        test_schedule_checkers.SPOILT,
+    )
 
     assert {number for spoilt in stories for number, _ in spoilt.values()} == set(CHECKERS)
 

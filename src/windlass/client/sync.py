@@ -35,7 +35,9 @@ def _asked(
 
     @functools.wraps(method)
     def ask(handle: SyncHandle[R], /, *args: P.args, **options: P.kwargs) -> T:
-        return handle._call(lambda inner: method(inner, *args, **options), method.__name__)
+        name = method.__name__  # looked up again, because a graph answers some of it in its own way
+        answer: T = handle._call(lambda inner: getattr(inner, name)(*args, **options), name)
+        return answer
 
     return ask
 
@@ -47,7 +49,8 @@ def _answered_by_a_handle(
 
     @functools.wraps(method)
     def ask(handle: SyncHandle[R], /, *args: P.args, **options: P.kwargs) -> SyncHandle[T]:
-        found = handle._call(lambda inner: method(inner, *args, **options), method.__name__)
+        name = method.__name__
+        found: Handle[T] = handle._call(lambda inner: getattr(inner, name)(*args, **options), name)
         return _sync(found, handle._portal)
 
     return ask

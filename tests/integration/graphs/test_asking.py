@@ -1,0 +1,227 @@
+"""Is a graph asked for as every workflow is: by key, in a list of calls, as a child, by a schedule, and blocking?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import Gate
+from tests.integration.graphs.looking import ends, until
+from windlass import (
+    AlreadyExists,
+    App,
+    Context,
+    Graph,
+    GraphHandle,
+    InvalidInput,
+    JobContext,
+    NotFound,
+    RunFailed,
+    Spawn,
+    SyncGraphHandle,
+    WrongState,
+    call,
+)
+from windlass.testing.harness import Harness
+
+
+def declare(app: App, *, queue: str = "default") -> Graph:
+    """Three jobs, a matrix and a group."""
+    graph = app.graph("release", input=str)
+
+    @app.workflow
+    async def check(ctx: Context, part: str) -> str:
+        return part.upper()
+
+    @graph.job
+    async def lint(ctx: JobContext) -> str:
+        return f"{ctx.input} is clean"
+
+    @graph.job(needs=[lint], matrix={"py": ["3.11", "3.12"]}, queue=queue)
+    async def probe(ctx: JobContext, py: str) -> int:
+        return len(py)
+
+    @graph.group(needs=[lint])
+    async def parts(ctx: JobContext) -> list[Spawn]:
+        return [graph.spawn(check, part, name=f"check-{part}") for part in ("a", "b")]
+
+    @graph.job(needs=[probe, parts])
+    async def report(ctx: JobContext) -> tuple[str, int]:
+        return ctx.input, len(ctx.needs[parts])
+
+    return graph
+
+
+async def test_a_handle_answers_with_the_jobs_and_with_what_each_returned(harness: Harness) -> None:
+    handle = await harness.app.start(declare(harness.app), "v1")
+    await harness.idle()
+
+    result = await handle.result()
+
+    assert (result.completed, result.failed, result.cancelled, result.skipped) == (7, 0, 0, 0)
+    names = ["lint", "probe[3.11]", "probe[3.12]", "parts", "report", "check-a", "check-b"]
+    assert [job.name for job in result.jobs] == [job.name for job in await handle.jobs()] == names
+    report, probe, member = result.jobs[4], result.jobs[1], result.jobs[5]
+    assert sorted(report.needs) == ["check-a", "check-b", "parts", "probe[3.11]", "probe[3.12]"]
+    assert (probe.matrix, member.group, report.error, report.skipped_by) == ("probe", "parts", None, None)
+    assert report.ready_at is not None and report.finished_at is not None
+    assert await handle.output("report") == ("v1", 2)
+    assert await handle.output("probe") == [4, 4]
+    assert await handle.output("probe[3.12]") == 4
+    assert await handle.output("parts") == ["A", "B"]
+    with pytest.raises(NotFound, match="Did you mean 'report'"):
+        await handle.output("reprot")
+
+
+async def test_jobs_are_there_once_a_worker_has_opened_the_graph_and_outputs_once_they_are_over(
+    harness: Harness, gate: Gate
+) -> None:
+    graph = harness.app.graph("release")
+
+    @graph.job
+    async def slow(ctx: JobContext) -> str:
+        await ctx.step(gate.wait)
+        raise ValueError("broken")
+
+    @graph.job(needs=[slow])
+    async def last(ctx: JobContext) -> None: ...
+
+    later = await harness.app.start(graph, delay="1h")
+    handle = await harness.app.start(graph)
+    assert await later.jobs() == []
+    await gate.reached()
+    await until(handle, slow="running", last="waiting")
+    with pytest.raises(WrongState, match="slow is running"):
+        await handle.output(slow)
+    gate.open()
+
+    with pytest.raises(RunFailed, match="broken"):
+        await handle.result()
+
+    assert (await handle.output(slow), await handle.output(last)) == (None, None)
+    failed, skipped = await handle.jobs()
+    assert (failed.error, skipped.skipped_by) == ("ValueError: broken", "slow")
+
+
+async def test_a_key_belongs_to_one_graph_and_leads_to_it(harness: Harness) -> None:
+    graph = declare(harness.app)
+
+    first = await harness.app.start(graph, "v1", key="release-1")
+    again = await harness.app.start(graph, "v1", key="release-1")
+    with pytest.raises(AlreadyExists, match="with other input"):
+        await harness.app.start(graph, "v2", key="release-1")
+    await harness.idle()
+
+    found = harness.app.handle(graph, key="release-1")
+    assert (await found.result()).completed == 7
+    assert first.id == again.id == found.id
+
+
+async def test_the_input_of_a_graph_is_checked_before_anything_is_stored(harness: Harness) -> None:
+    graph = declare(harness.app)
+
+    for arguments, reason in (((), "missing_argument"), (("v1", "v2"), "extra_argument"), ((7,), "invalid_input")):
+        with pytest.raises(InvalidInput, match="Graph 'release'") as refused:
+            await harness.app.start(graph, *arguments)
+        assert refused.value.reason == reason
+
+
+async def test_many_graphs_are_started_at_once(harness: Harness) -> None:
+    graph = declare(harness.app)
+
+    handles = await harness.app.start_many([call(graph, tag, key=tag) for tag in ("v1", "v2")])
+    await harness.idle()
+
+    assert [(await handle.result()).completed for handle in handles] == [7, 7]
+    assert [await handle.output("report") for handle in handles if isinstance(handle, GraphHandle)] == [
+        ("v1", 2),
+        ("v2", 2),
+    ]
+
+
+async def test_a_workflow_waits_for_a_graph_as_for_any_child(harness: Harness) -> None:
+    app = harness.app
+    good, bad = declare(app), app.graph("bad")
+
+    @bad.job
+    async def broken(ctx: JobContext) -> None:
+        raise ValueError("broken")
+
+    @app.workflow
+    async def parent(ctx: Context) -> str:
+        await ctx.run(good, "v1")
+        child = await ctx.start(bad)
+        try:
+            await child.result()
+        except RunFailed as error:
+            return f"{child.id} {error.kind}"
+        return ""
+
+    handle = await app.start(parent)
+    await harness.idle()
+
+    child, kind = (await handle.result()).split()
+    assert kind == "logic"
+    assert await app.handle(child).status() == "failed"
+
+
+async def test_a_schedule_starts_a_graph(harness: Harness) -> None:
+    graph = declare(harness.app)
+    await harness.app.schedules.create(graph, "nightly", name="nightly", every="1d")
+
+    triggered = await harness.app.schedules.trigger("nightly")
+    await harness.idle()
+
+    assert await triggered.status() == "completed"
+    assert (await harness.app.schedules.get("nightly")).workflow == "release"
+
+
+async def test_a_retried_graph_is_held_as_a_graph(harness: Harness) -> None:
+    graph = harness.app.graph("release")
+    is_broken = True
+
+    @graph.job
+    async def lint(ctx: JobContext) -> str:
+        return "clean"
+
+    @graph.job(needs=[lint])
+    async def build(ctx: JobContext) -> str:
+        if is_broken:
+            raise ValueError("broken")
+        return f"built {ctx.needs[lint].output}"
+
+    handle = await harness.app.start(graph)
+    await harness.idle()
+    assert await ends(handle) == {"lint": "completed", "build": "failed"}
+    is_broken = False
+
+    again = await handle.retry()
+    await harness.idle()
+
+    assert (await again.result()).completed == 2
+    assert await again.output(build) == "built clean"
+
+
+def test_a_script_runs_a_graph_to_its_end_whatever_queues_its_jobs_have(tmp_path: Path) -> None:
+    app = App(tmp_path / "script.db")
+
+    result = app.run(declare(app, queue="tests"), "v1", key="v1")
+
+    assert result.completed == 7
+
+
+def test_blocking_code_asks_the_same(tmp_path: Path) -> None:
+    app = App(tmp_path / "sync.db")
+    graph = declare(app)
+
+    with app.sync, app.sync.worker():
+        handle = app.sync.start(graph, "v1", key="v1")
+        assert isinstance(handle, SyncGraphHandle)
+        assert handle.result(timeout="1m").completed == 7
+        assert len(handle.jobs()) == 7
+        found = app.sync.handle(graph, key="v1")
+        assert found.output("report") == ("v1", 2)
+        (many,) = app.sync.start_many([call(graph, "v2")])
+        assert isinstance(many, SyncGraphHandle)
+        assert many.result(timeout="1m").completed == 7

@@ -86,12 +86,7 @@ class Codec:
         return blake2b(data, digest_size=16).digest()
 
     def decode(self, data: bytes, type: Any = Any) -> Any:
-        """The value, by its annotation; strict, except that an int may stand for a float and text for a date.
-
-        Nothing at all, which no value comes to, is None: what a graph returns.
-        """
-        if not data:
-            return None
+        """The value, by its annotation; strict, except that an int may stand for a float and text for a date."""
         plain = data if self._hook is None else self._open(data)
         value = self._read(plain)
         if kind_of(value) is type and type in SCALARS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
@@ -210,8 +210,8 @@ class Handle(Generic[R]):
         failure = outcome.failure
         if outcome.status is RunStatus.COMPLETED:
             expected = Any if self._definition is None else self._definition.return_type
-            value: R = self._door.codec.decode(outcome.output or b"null", expected)
-            return value
+            value: Any = self._door.codec.decode(outcome.output, expected) if outcome.output else None  # of a graph
+            return cast("R", value)
         if outcome.status is RunStatus.FAILED and failure is not None:
             raise self._failed(run_id, failure)
         if outcome.status is RunStatus.CANCELLED:

@@ -42,7 +42,8 @@ def read_child(
     run_id: str, definition: WorkflowDefinition, codec: Codec, output: bytes | None, failure: Failure | None
 ) -> tuple[Any, Exception | None]:
     if failure is None:
-        return codec.decode(output or b"null", definition.return_type), None
+        # A graph returns nothing, and the engine, which ends it, cannot encode even that.
+        return codec.decode(output, definition.return_type) if output else None, None
     return None, _ended_badly(run_id, definition, failure, codec)
 
 

@@ -45,10 +45,18 @@ def cancel(session: Session, /, run: str | None, key: str | None, *, by: str | N
         )
         return
     line = f"{found.id} ({escape(found.name)}) {_outcome(cancelled)}."
+    if not cancelled.status.is_terminal:
+        line = f"{line} To end those too: {session.advise(f'windlass cancel {found.id}')}"
     session.screen.write(session.screen.draw_whole(Line(line)))
 
 
 def _outcome(cancelled: Cancelled) -> str:
+    if not cancelled.status.is_terminal:
+        ended = len(cancelled.children)
+        jobs = (
+            "no job had to be ended" if not ended else "1 job was ended" if ended == 1 else f"{ended:,} jobs were ended"
+        )
+        return f"is being cancelled: {jobs}, and those that clean up still run"
     if not cancelled.is_done:
         return f"was over before: {cancelled.status.value}"
     match len(cancelled.children):

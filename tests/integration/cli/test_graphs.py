@@ -323,7 +323,11 @@ def test_explain_tells_how_far_a_graph_is(either: Scene) -> None:
 
 def test_a_graph_that_is_cancelled_waits_for_what_cleans_up(scene: Scene) -> None:
     graph = scene.play(a_release)
-    scene.shown("cancel", graph, "--by", "ann")
+
+    assert scene.shown("cancel", graph, "--by", "ann") == (
+        f"{graph} (release) is being cancelled: 3 jobs were ended, and those that clean up still run. "
+        f"To end those too: windlass --url shop.db cancel {graph}\n"
+    )
 
     async def going_on(harness: Harness) -> None:
         declare_release(harness)
@@ -335,3 +339,6 @@ def test_a_graph_that_is_cancelled_waits_for_what_cleans_up(scene: Scene) -> Non
     assert found["code"] == "cancelling"
     assert "It has been cancelled by ann; it ends as cancelled once 1 job that cleans up is over" in found["text"]
     assert f"End those too: windlass --url shop.db cancel {graph}" in found["text"]
+
+    assert scene.shown("cancel", graph) == f"{graph} (release) is cancelled, and 1 child with it.\n"
+    assert "Its 11 jobs: 5 completed, 1 failed, 4 cancelled, 1 skipped." in scene.json("explain", graph)["text"]

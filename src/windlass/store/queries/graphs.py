@@ -148,7 +148,7 @@ class EdgeQueries:
         await self._connection.run("resolve_edges", namespace=namespace, graph=graph, upstream=group)
 
     async def below(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:
-        """The edges of those who wait for these jobs."""
+        """The open edges of those who wait for these jobs."""
         return await self._edges("edges_below", namespace, graph, names)
 
     async def below_skipped(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:

@@ -51,11 +51,11 @@ update edges set is_resolved = 1
  where namespace = :namespace and graph = :graph and upstream = :upstream and is_group = 1;
 
 -- name: edges_below
--- The edges of those who wait for these jobs.
-select {edge} from {rows:edges.upstream:names:graph};
+-- The open edges of those who wait for these jobs.
+select {edge} from {rows:edges.upstream:names:graph} where e.is_resolved = 0;
 
 -- name: edges_below_skipped
--- The edges of those who wait for these jobs, and of those who wait for whoever is skipped because of that, to the end.
+-- The open edges of those who wait for these jobs, and of those who wait for whoever is skipped because of that, to the end.
 with recursive skipped (name) as (
     select i.value from json_each(:names) as i
     union
@@ -64,7 +64,7 @@ with recursive skipped (name) as (
      where e.is_resolved = 0 and e.accepts not like '%skipped%'
 )
 select {edge} from skipped s
- cross join edges e on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name;
+ cross join edges e on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name and e.is_resolved = 0;
 
 -- name: edges_of_jobs
 -- What these jobs wait for.
@@ -86,7 +86,7 @@ select {job}, {run}
 select j.name, j.run_id, j.position, j.is_group, j.is_cleanup, j.group_name, j.matrix, j.max_parallel, j.fail_fast,
        j.timeout_for
   from jobs j
- where j.namespace = :namespace and j.graph = :graph
+ where j.namespace = :namespace and j.graph = :graph and j.position >= 0
  order by j.position;
 
 -- name: held_jobs
@@ -221,7 +221,7 @@ select e.job, j.name, r.name, r.version, r.status, e.is_group, j.group_name, j.m
 select {job}, {run}, (select p.failure from payloads p where p.namespace = r.namespace and p.run_id = r.id)
   from jobs j
  cross join runs r on r.namespace = j.namespace and r.id = j.run_id
- where j.namespace = :namespace and j.graph = :graph and j.position > :after
+ where j.namespace = :namespace and j.graph = :graph and j.position > :after and j.position >= 0
  order by j.position
  limit :limit;
 

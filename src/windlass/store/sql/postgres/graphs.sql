@@ -58,6 +58,15 @@ passed as (
 )
 {passed: passed};
 
+-- name: edges_below
+-- Differs: what keeps the probe from the primary key is said inside of it. A graph has one namespace, by which nothing
+-- is found here.
+select {edge} from unnest(:names::text[]) as i (value)
+ cross join lateral (
+       select * from edges x
+        where x.namespace || '' = :namespace and x.graph = :graph and x.upstream = i.value and x.is_resolved = 0
+       offset 0) e;
+
 -- name: edges_below_skipped
 -- Differs: a list is an array, and each step of the walk is a probe.
 with recursive skipped (name) as (
@@ -66,13 +75,14 @@ with recursive skipped (name) as (
     select x.job from skipped s
      cross join lateral (
            select e.job from edges e
-            where e.namespace = :namespace and e.graph = :graph and e.upstream = s.name
+            where e.namespace || '' = :namespace and e.graph = :graph and e.upstream = s.name
               and e.is_resolved = 0 and e.accepts not like '%skipped%' offset 0) x
 )
 select {edge} from skipped s
  cross join lateral (
        select * from edges x
-        where x.namespace = :namespace and x.graph = :graph and x.upstream = s.name offset 0) e;
+        where x.namespace || '' = :namespace and x.graph = :graph and x.upstream = s.name and x.is_resolved = 0
+       offset 0) e;
 
 -- name: lock_jobs
 -- Differs: each run is a probe of the primary key.
@@ -221,7 +231,7 @@ select e.job, j.name, r.name, r.version, r.status, e.is_group, j.group_name, j.m
 -- Differs: each run is a probe of the primary key.
 select {job}, {run}, (select p.failure from payloads p where p.namespace = r.namespace and p.run_id = r.id)
   from (select * from jobs x
-         where x.namespace = :namespace and x.graph = :graph and x.position > :after
+         where x.namespace = :namespace and x.graph = :graph and x.position > :after and x.position >= 0
          order by x.position limit :limit) j
  cross join lateral (select * from runs x where x.namespace = :namespace and x.id = j.run_id offset 0) r
  order by j.position;

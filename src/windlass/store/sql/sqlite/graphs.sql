@@ -2,7 +2,7 @@
 -- Differs: without statistics SQLite would rather read all edges of the graph by their primary key.
 select {edge} from json_each(:names) as i
  cross join edges as e indexed by edges_upstream
-    on e.namespace = :namespace and e.graph = :graph and e.upstream = i.value;
+    on e.namespace = :namespace and e.graph = :graph and e.upstream = i.value and e.is_resolved = 0;
 
 -- name: edges_below_skipped
 -- Differs: the same, at every step of the walk.
@@ -11,9 +11,9 @@ with recursive skipped (name) as (
     union
     select e.job from skipped s
      cross join edges e indexed by edges_upstream
-        on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name
-     where e.is_resolved = 0 and e.accepts not like '%skipped%'
+        on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name and e.is_resolved = 0
+     where e.accepts not like '%skipped%'
 )
 select {edge} from skipped s
  cross join edges e indexed by edges_upstream
-    on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name;
+    on e.namespace = :namespace and e.graph = :graph and e.upstream = s.name and e.is_resolved = 0;

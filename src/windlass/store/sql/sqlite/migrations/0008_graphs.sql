@@ -49,7 +49,8 @@ create table jobs (
     primary key (namespace, graph, name)
 ) strict, without rowid;
 
-create unique index jobs_position on jobs (namespace, graph, position);
+-- Partial, though it holds every job: whoever looks for jobs by their names must not be led to it.
+create unique index jobs_position on jobs (namespace, graph, position) where position >= 0;
 create index jobs_held on jobs (namespace, graph, matrix, position) where is_held = 1;
 
 -- Who waits for whom. The edge to a group that is not resolved has the name of its generator.
@@ -64,4 +65,5 @@ create table edges (
     primary key (namespace, graph, job, upstream)
 ) strict, without rowid;
 
-create index edges_upstream on edges (namespace, graph, upstream);
+-- The same: whoever looks for edges by their jobs must not be led to it.
+create index edges_upstream on edges (namespace, graph, upstream) where is_resolved = 0;

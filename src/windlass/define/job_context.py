@@ -6,7 +6,7 @@ A job is entered when all of them are over, so this is the same at every replay.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from windlass.codec import Codec
@@ -53,6 +53,14 @@ class Need:
         return f"Need({self.name!r}, {self.status.value})"
 
 
+class Members(list[Need]):
+    """The jobs of a group. `status` and `error` are of the job that returned them: where that failed, there are none."""
+
+    def __init__(self, generator: Need, needs: Iterable[Need]) -> None:
+        super().__init__(needs)
+        self.status, self.error = generator.status, generator.error
+
+
 class Needs(Mapping[str, Any]):
     """What a job needed, by function or by name: a Need, or a list of them for a matrix or a group."""
 
@@ -60,6 +68,7 @@ class Needs(Mapping[str, Any]):
         self._found, self._registry, self._codec = found, registry, codec
         self._single: dict[str, Met] = {}
         self._several: dict[str, list[Met]] = {}
+        self._generators = {met.job: met for met in found.needs if met.is_group}
         for met in found.needs:
             if met.is_group:
                 self._several.setdefault(met.job, [])
@@ -75,7 +84,9 @@ class Needs(Mapping[str, Any]):
         """A Need, or a list of them. Raises InvalidInput for a job that this one does not need."""
         for name in self._meant(key):
             if name in self._several:
-                return [self._need(met) for met in self._several[name]]
+                members = [self._need(met) for met in self._several[name]]
+                generator = self._generators.get(name)
+                return members if generator is None else Members(self._need(generator), members)
             if name in self._single:
                 return self._need(self._single[name])
         raise self._unknown(key)

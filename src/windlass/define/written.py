@@ -98,7 +98,7 @@ def _by_position(definition: WorkflowDefinition, values: Mapping[str, Any]) -> t
     """Arguments are stored by position: a default that stands before a value of the matrix is stored, too."""
     names = definition.argument_names
     count = max((names.index(axis) + 1 for axis in values), default=0)
-    parameters = inspect.signature(definition.function).parameters
+    parameters = inspect.signature(definition.function).parameters if count else {}
     return tuple(values.get(name, parameters[name].default) for name in names[:count])
 
 

@@ -104,6 +104,16 @@ def test_an_empty_group_is_an_empty_list(app: App, release: Graph) -> None:
     assert needs(app, met("shards", "release.shards", is_group=True))[shards] == []
 
 
+def test_a_group_that_failed_is_told_from_an_empty_one(app: App, release: Graph) -> None:
+    failure = Failure(kind=FailureKind.LOGIC, type="ValueError", message="no parts")
+
+    empty = needs(app, met("shards", "release.shards", is_group=True))[shards]
+    broken = needs(app, met("shards", "release.shards", RunStatus.FAILED, is_group=True, failure=failure))[shards]
+
+    assert (empty, empty.status, empty.error) == ([], "completed", None)
+    assert (broken, broken.status, broken.error) == ([], "failed", "ValueError: no parts")
+
+
 def test_what_was_needed_can_be_gone_through_by_name(app: App, release: Graph) -> None:
     found = needs(app, *ALL)
 

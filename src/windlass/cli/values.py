@@ -52,8 +52,7 @@ class Json(click.ParamType[Value]):
         text = Text().convert(value, param, ctx)
         data = text.encode()
         try:
-            if data:  # nothing at all is what a graph returns; typed, it is an empty text
-                return Value(text=text, data=data, value=_codec.decode(data))
+            return Value(text=text, data=data, value=_codec.decode(data))
         except InvalidInput as refused:
             if refused.reason != "invalid_json" or text.lstrip().startswith(MEANT_AS_JSON):
                 self.fail(f"{text[:60]!r} cannot be read: {refused}.", param, ctx)

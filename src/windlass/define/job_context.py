@@ -54,7 +54,7 @@ class Need:
 
 
 class Members(list[Need]):
-    """The jobs of a group. `status` and `error` are of the job that returned them: where that failed, there are none."""
+    """The jobs of a group. `status` and `error` are of the job that returned them: if it failed, there are none."""
 
     def __init__(self, generator: Need, needs: Iterable[Need]) -> None:
         super().__init__(needs)

@@ -69,6 +69,7 @@ def environment() -> dict[str, str]:
 
 WINDLASS = Program(name="windlass", module="windlass.bench.once")
 CLAIMS = Program(name="claims", module="bench.claims")
+GRAPHS = Program(name="graphs", module="bench.graph_cases")
 
 
 def peer(name: str) -> Program:

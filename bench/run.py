@@ -19,6 +19,7 @@ from bench.compare import measure_alone, measure_drain, measure_raw, measure_ste
 from bench.course import QUICK, Course, Sizes
 from bench.databases import Databases
 from bench.flat import measure_flat
+from bench.graphs import measure_graphs
 from bench.idle import measure_idle
 from bench.machine import describe
 from bench.wire import measure_wire
@@ -31,6 +32,7 @@ PARTS: dict[str, Callable[[Course], None]] = {
     "flat": measure_flat,
     "idle": measure_idle,
     "wire": measure_wire,
+    "graphs": measure_graphs,
 }
 FEWEST_FLAT = 5  # pairs of drains
 
@@ -76,8 +78,8 @@ def measured(asked: argparse.Namespace, sizes: Sizes) -> str:
     size = "sizes far below those in the table; " if asked.quick else ""
     return (
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {size}rounds: {sizes.rounds}; DBOS was given"
-        f" {sizes.dbos_runs:,} runs of ten steps and {sizes.dbos_waiting:,} without, Procrastinate"
-        f" {sizes.procrastinate_waiting:,} jobs"
+        f" {sizes.dbos_runs:,} runs of ten steps, {sizes.dbos_waiting:,} without and {sizes.dbos_children:,} children,"
+        f" Procrastinate {sizes.procrastinate_waiting:,} jobs"
     )
 
 

@@ -125,6 +125,22 @@ FIGURES = (
     Figure("wire_first_line", "start to first line through a server, p50", "ms", {POSTGRESQL: at_most(8)}, "wire"),
     Figure("wire_idle", "server of 200 idle long-polling workers, of one core", "%", {POSTGRESQL: at_most(5)}, "wire"),
     Figure("two_servers", "two servers over one, on the same two cores", "×", {POSTGRESQL: at_least(0.9)}, "wire"),
+    Figure(
+        "chain",
+        "graph: a chain of 1,000 jobs",
+        "jobs/s",
+        {SQLITE: at_least(800), POSTGRESQL: at_least(400)},
+        "graphs",
+    ),
+    Figure("chain_over_commits", "the same, over bare commits", "×"),
+    Figure("dbos_chain", "DBOS, child workflows one after the other", "jobs/s"),
+    Figure("chain_over_dbos", "chain, Windlass over DBOS", "×"),
+    Figure("fan", "graph: 10,000 jobs, fan-out and fan-in", "jobs/s", both(at_least(4_000)), "graphs"),
+    Figure("dbos_fan", "DBOS, child workflows all at once", "jobs/s"),
+    Figure("fan_over_dbos", "fan, Windlass over DBOS", "×"),
+    Figure("create_graph", "graph: 10,000 jobs and 50,000 edges created", "s", both(at_most(2)), "graphs"),
+    Figure("finish_job", "graph of 10,000 jobs: one job ends and releases the next, p50", "ms"),
+    Figure("finish_flat", "the same, over a graph of 100 jobs", "×", both(at_most(1.5)), "graphs"),
     Figure("replay", "replay of 1,000 steps after a re-claim, p50", "ms", both(at_most(50)), "replay"),
 )
 BY_NAME = {figure.name: figure for figure in FIGURES}

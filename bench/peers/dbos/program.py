@@ -1,4 +1,4 @@
-"""How fast is DBOS here: runs that wait in one queue, polled every 10 ms, 100 at a time.
+"""How fast is DBOS here: runs that wait in one queue, polled every 10 ms, 100 at a time; or children of one workflow.
 
 Timed from the first line of the first body to the last run that is completed in the database, so that neither its
 launch nor the second after which it notices a new queue counts against it. Steps are plain functions and empty
@@ -81,6 +81,45 @@ def drain(url: str, size: int) -> Answer:
     return Answer({"runs_per_second": size / seconds}, durability)
 
 
+@DBOS.workflow()
+def child(number: int) -> int:
+    return number
+
+
+@DBOS.workflow()
+def parent_of_chain(size: int) -> int:
+    """A child when the one before is over."""
+    progress.begin()
+    for number in range(size):
+        child(number)
+    return size
+
+
+@DBOS.workflow()
+def parent_of_fan(size: int) -> int:
+    """All children, and then what they came to."""
+    progress.begin()
+    handles = [DBOS.start_workflow(child, number) for number in range(size)]
+    return sum(1 for handle in handles if handle.get_result() >= 0)
+
+
+def chain(url: str, size: int) -> Answer:
+    return family("chain", url, size)
+
+
+def fan(url: str, size: int) -> Answer:
+    return family("fan", url, size)
+
+
+def family(name: str, url: str, size: int) -> Answer:
+    """From the first line of a parent to its end."""
+    client = launch(url)
+    parent = {"chain": parent_of_chain, "fan": parent_of_fan}[name]
+    assert DBOS.start_workflow(parent, size).get_result() == size
+    seconds = time.perf_counter() - progress.began
+    return Answer({"jobs_per_second": size / seconds}, read_durability(client._sys_db.engine))
+
+
 def steps_wal(url: str, size: int) -> Answer:
     use_wal(url)
     return steps(url, size)
@@ -100,17 +139,7 @@ def use_wal(path: str) -> None:
 
 def execute(name: str, url: str, size: int) -> tuple[float, dict[str, Any]]:
     """Let `size` runs wait, then open their queue: seconds until the last is completed, and how durable that was."""
-    address = url if url.startswith("postgres") else f"sqlite:///{url}"
-    config: DBOSConfig = {
-        "name": "bench",
-        "system_database_url": address,
-        "log_level": "ERROR",
-        "enable_otlp": False,
-        "application_version": "1",
-    }
-    DBOS(config=config)
-    DBOS.launch()
-    client = DBOSClient(system_database_url=address, application_name="bench")
+    client = launch(url)
     engine = client._sys_db.engine
     with engine.begin() as connection:
         for number in range(size):
@@ -124,6 +153,20 @@ def execute(name: str, url: str, size: int) -> tuple[float, dict[str, Any]]:
     while count_completed(engine) < size:
         time.sleep(0.005)
     return time.perf_counter() - progress.began, read_durability(engine)
+
+
+def launch(url: str) -> DBOSClient:
+    address = url if url.startswith("postgres") else f"sqlite:///{url}"
+    config: DBOSConfig = {
+        "name": "bench",
+        "system_database_url": address,
+        "log_level": "ERROR",
+        "enable_otlp": False,
+        "application_version": "1",
+    }
+    DBOS(config=config)
+    DBOS.launch()
+    return DBOSClient(system_database_url=address, application_name="bench")
 
 
 def count_completed(engine: sqlalchemy.Engine) -> int:
@@ -147,6 +190,7 @@ def read_durability(engine: sqlalchemy.Engine) -> dict[str, Any]:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
-    answer({"steps": steps, "drain": drain, "steps_wal": steps_wal, "drain_wal": drain_wal}, size=1_000)
+    cases = {"steps": steps, "drain": drain, "steps_wal": steps_wal, "drain_wal": drain_wal, "chain": chain, "fan": fan}
+    answer(cases, size=1_000)
     sys.stdout.flush()
     os._exit(0)  # its threads would go on polling

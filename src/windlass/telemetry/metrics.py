@@ -19,7 +19,7 @@ from windlass.telemetry.observer import Departure, StepEnd
 SHORT = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 LONG = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600)
 
-ENDS = sorted(TERMINAL - {RunStatus.SKIPPED})  # which no run can have yet: a label for it would only puzzle
+ENDS = sorted(TERMINAL)
 
 Labels = tuple[str, ...]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.server.wire import Caller, Code, Wire, WireWorker, finish, outcome
+from tests.integration.server.test_grpc_nearly import nearly
+from tests.integration.server.wire import SECOND, Caller, Code, Wire, WireWorker, finish, outcome
 from windlass.api.grpc.channel import Target
 from windlass.api.grpc.remote import Remote
 from windlass.errors import InvalidInput
@@ -212,6 +213,31 @@ async def test_what_is_no_job_at_all_is_refused_and_the_claim_is_kept(memory_ci:
 
     assert (refused.status, refused.detail.path) == (Code.INVALID_ARGUMENT, path)
     assert (await memory_ci.add(run, new("lint"))).status == model_pb2.RUN_STATUS_WAITING
+
+
+@pytest.mark.spec("security:88", "security:83")
+async def test_a_job_with_one_strange_field_is_a_job_or_refused_and_never_an_accident(ci: Ci) -> None:
+    """Each time with a run that is really held: so all of it is reached, down to the tables."""
+    need = graph_pb2.Need(upstream="lint", is_group=False)
+    job = new(
+        "test[1]", need, workflow="release.test", version="2", queue="default", priority=1, input=b"[1]",
+        timeout_for=SECOND, matrix="test", max_parallel=1, is_cleanup=True, fail_fast=True,
+    )  # fmt: skip
+    request = worker_pb2.AddJobsRequest(jobs=[job, new("lint")])
+    paths, ends = set[str](), set[Any]()
+
+    for path, changed in nearly(request):
+        run = await ci.claimed_graph()
+        changed.run_id, changed.token = run.run_id, run.token
+        found = await ci.worker.caller.tried("/windlass.v1.WorkerService/AddJobs", changed)
+        assert found is None or found.status is Code.INVALID_ARGUMENT, (path, found)
+        changed.ClearField("run_id")
+        changed.ClearField("token")
+        paths.add(path.partition(" ")[0])
+        ends.add(await ci.client.status_of(run.run_id))
+
+    assert paths >= {f"jobs.{name}" for name in ("name", "workflow", "queue", "input", "matrix", "needs.upstream")}
+    assert ends == {model_pb2.RUN_STATUS_RUNNING, model_pb2.RUN_STATUS_WAITING, model_pb2.RUN_STATUS_FAILED}
 
 
 async def test_a_run_that_is_no_generator_brings_no_jobs(memory_ci: Ci) -> None:

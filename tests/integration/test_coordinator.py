@@ -20,6 +20,7 @@ from windlass.assembly import open_engine
 from windlass.embedded import Embedded
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
+from windlass.model.graph import AddJobs, Need, NewJob
 from windlass.model.run import RunStatus
 from windlass.model.schedule import CatchUp
 from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
@@ -28,6 +29,7 @@ from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
 from windlass.runtime import seeded_rng
 from windlass.settings import Settings
 from windlass.store.base import Store, Tx
+from windlass.store.queries.jobs import MetNeeds
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.control import cancelling, event_wait, parking, wait_for
 from windlass.testing.conformance.given import NAMESPACE, VISIBLE_FOR, engine_on, poll, start
@@ -47,6 +49,7 @@ DUTIES = {
     "fire_schedules": "due_schedules",
     "expire_workers": "silent_worker",
     "expire_runs": "late_runs",
+    "mend_graphs": "waiting_jobs",
     "prune": "look_at_limits",
 }
 
@@ -143,7 +146,25 @@ async def given_something_for_every_duty(engine: Engine, clock: FakeClock) -> No
     await put(engine, every=HOUR)
     await engine.work.register_worker(registering())
     await engine.runs.start_run(start(2, timeout_for=Duration(MINUTE), queue="nobody"))
+    await given_a_graph_that_counts_wrong(engine)
     clock.advance(HOUR)
+
+
+async def given_a_graph_that_counts_wrong(engine: Engine) -> None:
+    """Its second job needs the first, and seems to need one more."""
+    await engine.runs.start_run(start(3))
+    (graph,) = await engine.work.claim_runs(poll(limit=1))
+    jobs = tuple(
+        NewJob(name=name, workflow="invoice", queue="nobody", needs=needs)
+        for name, needs in (("first", ()), ("second", (Need(upstream="first"),)))
+    )
+    await engine.work.add_jobs(AddJobs(namespace=NAMESPACE, run_id=graph.run_id, token=graph.token, jobs=jobs))
+
+    async def spoil(tx: Tx) -> None:
+        job = (await tx.jobs.lock(NAMESPACE, graph.run_id, names=["second"]))["second"]
+        await tx.needs.add([MetNeeds(namespace=NAMESPACE, id=job.run.id, more=1)])
+
+    await engine.parts.store.run_tx("spoil", spoil)
 
 
 async def what_is_done(opened: Embedded) -> set[str]:
@@ -153,6 +174,7 @@ async def what_is_done(opened: Embedded) -> set[str]:
         "fire_schedules": any(run.slot is not None for run in runs),
         "expire_workers": all(worker.stopped_at is not None for worker in found.workers),
         "expire_runs": any(run.status is RunStatus.FAILED for run in runs),
+        "mend_graphs": all(run.unmet < 2 for run in runs),
         "prune": all(run.status is not RunStatus.CANCELLED for run in runs),
     }
     return {name for name, is_done in done.items() if is_done}

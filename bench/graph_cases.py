@@ -69,7 +69,7 @@ async def fan(url: str, size: int) -> Answer:
     app = App(url, settings=Settings())
     graph = app.graph("fan")
     graph.job(name="out")(nothing)
-    parts = []
+    parts: list[str] = []
     for first in range(0, size - 2, MOST_COMBINATIONS):
         values = range(first, min(size - 2, first + MOST_COMBINATIONS))
         parts.append(f"part-{first}")

@@ -60,7 +60,9 @@ def _beside_dbos(course: Course, store: str, case: str, ours: Callable[[], float
 
 
 def _large(course: Course, store: str) -> None:
-    created, finished, ratios = [], [], []
+    created: list[float] = []
+    finished: list[float] = []
+    ratios: list[float] = []
     for _ in range(course.sizes.rounds):
         created.append(course.run(GRAPHS, "create", store, size=course.sizes.jobs).figures["create_seconds"])
         figures = course.run(GRAPHS, "finish", store, size=course.sizes.jobs).figures

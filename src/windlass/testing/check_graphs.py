@@ -138,7 +138,7 @@ def _begun_early(job: _Job) -> Iterator[str]:
         end = job.end_of(edge.upstream)
         if end is None or end[0] > begun:
             yield f"was claimed before {edge.upstream!r} was over"
-        elif end[1] not in edge.accepts:
+        elif not _accepts(edge, RunStatus(end[1])):
             yield f"was claimed although {edge.upstream!r} ended as {end[1]}"
 
 
@@ -172,7 +172,12 @@ def _skipped_wrongly(job: _Job) -> Iterator[str]:
 
 def _refuses(job: _Job, edge: Edge) -> bool:
     status = job.status_of(edge.upstream)
-    return status.is_terminal and status not in edge.accepts
+    return status.is_terminal and not _accepts(edge, status)
+
+
+def _accepts(edge: Edge, status: RunStatus) -> bool:
+    """A group that is over and has no members holds nobody up."""
+    return status in edge.accepts or (edge.is_group and status is RunStatus.COMPLETED)
 
 
 def _rivals(job: _Job) -> set[str]:
@@ -218,7 +223,7 @@ def _unsound(snapshot: Snapshot, graph: Graph) -> Iterator[str]:
             yield f"{job.name!r} was brought by {job.group!r}, which has not completed"
     # A member comes after the generator that brings it.
     stuck = _in_cycles(
-        {name: {*(edge.upstream for edge in needs[name]), job.group} & jobs.keys() for name, job in jobs.items()}
+        {name: {*(edge.upstream for edge in needs[name]), job.group or ""} & jobs.keys() for name, job in jobs.items()}
     )
     if stuck:
         yield f"{sorted(stuck)} wait for each other"

@@ -11,7 +11,9 @@ with work as not materialized (
 ),
 needed as not materialized (
     select e.namespace, e.graph, e.job, e.upstream, u.is_open,
-           case when ',' || e.accepts || ',' like '%,' || u.status || ',%' then 1 else 0 end as is_accepted
+           case when ',' || e.accepts || ',' like '%,' || u.status || ',%' then 1
+                when e.is_group = 1 and u.status = 'completed' then 1
+                else 0 end as is_accepted
       from edges e
       join work u on u.namespace = e.namespace and u.graph = e.graph and u.name = e.upstream
      where e.is_resolved = 0

@@ -1,0 +1,187 @@
+"""Does what becomes of a graph depend on how its jobs end, and on nothing else: no order, no crash?"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from tests.memory import folder_in_memory
+from tests.property.graph_hands import VISIBLE_FOR, Hands, start_of
+from tests.property.graph_plans import Brings, Plan, end_of_graph, expected, make_plan
+from tests.scale import SCALE
+from windlass.model.run import RunId, RunStatus, WorkerId
+from windlass.store.base import Store
+from windlass.store.queries.checks import CheckQueries
+from windlass.store.sqlite.store import SqliteStore
+from windlass.testing.checkers import CHECKERS
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import engine_on
+from windlass.testing.evidence import Evidence, Snapshot, take_snapshot
+from windlass.testing.faults import Faults, Point
+
+EXAMPLES = 60 * SCALE
+CRASHES = 25 * SCALE
+CHECKED = ("I-09", "I-10", "I-15", "I-17", *(f"I-{number}" for number in range(26, 32)), "graphs", "I-65")
+SMALL = (30, 34, 48)  # plans of these numbers have groups with members, a window, and jobs that are skipped
+TURNS = 1_000  # after which a graph is stuck
+
+numbers = some.integers(0, 1_000_000)
+
+
+def ends_in(snapshot: Snapshot, graph: RunId) -> dict[str, RunStatus]:
+    return {name: job.run.status for name, job in snapshot.jobs[graph].items()}
+
+
+def check(plan: Plan, snapshot: Snapshot, graph: RunId) -> None:
+    """Everything ended as planned, and no invariant was broken on the way."""
+    wanted = expected(plan)
+    assert ends_in(snapshot, graph) == wanted
+    assert snapshot.runs[graph].status == end_of_graph(wanted)
+    evidence = Evidence(snapshots=(snapshot,))
+    assert [text for number in CHECKED for text in CHECKERS[number](evidence)] == []
+
+
+async def contradictions(store: Store) -> list[str]:
+    found = await store.read("inconsistencies", lambda tx: CheckQueries(tx.connection).inconsistencies())
+    return [f"{item.rule}: {item.subject}" for item in found]
+
+
+# In any order
+
+
+@pytest.mark.spec("invariants:I-26", "invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-31")
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(number=numbers, most=some.integers(5, 30), order=numbers)
+def test_how_jobs_end_decides_what_becomes_of_the_others_in_any_order(number: int, most: int, order: int) -> None:
+    plan = make_plan(1, random.Random(number), most=most)
+
+    asyncio.run(in_some_order(plan, random.Random(order)))
+
+
+async def in_some_order(plan: Plan, chance: random.Random) -> None:
+    clock = FakeClock()
+    store = SqliteStore(":memory:", clock=clock)
+    await store.open()
+    engine = engine_on(store, clock)
+    graph = (await engine.runs.start_run(start_of(plan))).run_id
+    hands = Hands(engine, [plan], chance, worker=WorkerId("wrk_1"))
+    for _ in range(TURNS):
+        ended = await hands.turn()
+        assert await contradictions(store) == []
+        if not ended:
+            break
+    snapshot = await take_snapshot(store, at=clock.now(), life=1)
+    await store.close()
+    check(plan, snapshot, graph)
+
+
+def test_the_plans_have_every_shape() -> None:
+    """Else the others would prove little."""
+    plans = [make_plan(number, random.Random(number)) for number in range(EXAMPLES)]
+    units = [unit for plan in plans for unit in plan.units]
+    ends = [status for plan in plans for status in expected(plan).values()]
+
+    assert {unit.brings for unit in units} == {None, *Brings}
+    assert {unit.max_parallel for unit in units if unit.is_matrix} == {None, 1, 2}
+    assert any(unit.fail_fast for unit in units)
+    assert set(ends) == {status for status in RunStatus if status.is_terminal}
+    assert max(len(expected(plan)) for plan in plans) >= 20
+
+
+# With a crash
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with folder_in_memory("graphs") as folder:
+        yield folder
+
+
+@pytest.mark.spec("invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-30", "invariants:I-31")
+@pytest.mark.parametrize("number", SMALL)
+def test_a_crash_at_every_hook_changes_nothing(number: int, folder: Path) -> None:
+    plan = make_plan(1, random.Random(number), most=12)
+    points = lives(plan, folder, 1, crash_at=None)
+
+    crashed = [point for point in points if lives(plan, folder, 1, crash_at=point) != []]
+
+    assert any(unit.members for unit in plan.units) and any(unit.max_parallel for unit in plan.units)
+    assert len(crashed) == len(points) >= 30
+
+
+@pytest.mark.spec("invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-30", "invariants:I-31")
+@pytest.mark.parametrize("number", range(CRASHES))
+def test_a_crash_in_any_graph_changes_nothing(number: int, folder: Path) -> None:
+    chance = random.Random(f"crash {number}")
+    plan = make_plan(1, chance)
+    points = lives(plan, folder, number, crash_at=None)
+
+    lives(plan, folder, number, crash_at=chance.choice(points))
+
+
+def lives(plan: Plan, folder: Path, order: int, *, crash_at: Point | None) -> list[Point]:
+    """Work a graph through, dying once at that point, and check it. Answers with the points of the first life."""
+    path, clock = folder / "windlass.db", FakeClock()
+    for file in folder.iterdir():
+        file.unlink()
+    faults = asyncio.run(one_life(str(path), plan, clock, random.Random(order), crash_at=crash_at))
+    assert faults.crashed == crash_at, "it was never there"
+    if crash_at is not None:
+        clock.advance(VISIBLE_FOR)  # what the dead one held comes back
+        asyncio.run(one_life(str(path), plan, clock, random.Random(order)))
+    snapshot, graph = asyncio.run(look(str(path), clock))
+    check(plan, snapshot, graph)
+    return faults.points
+
+
+async def one_life(
+    path: str, plan: Plan, clock: FakeClock, chance: random.Random, *, crash_at: Point | None = None
+) -> Faults:
+    """A process that starts the graph and works until nothing is left, or until it dies: then nobody answers it."""
+    loop, dead = asyncio.get_running_loop(), asyncio.Event()
+
+    def on_crash(point: Point) -> None:
+        loop.call_soon_threadsafe(dead.set)
+
+    faults = Faults(crash_at=crash_at, on_crash=on_crash)
+    store = SqliteStore(path, clock=clock, hooks=faults)
+    await store.open()
+    faults.arm(store)
+    engine = engine_on(store, clock)
+
+    async def work() -> None:
+        await engine.runs.start_run(start_of(plan))
+        hands = Hands(engine, [plan], chance, worker=WorkerId(f"wrk_{clock.now()}"))
+        while await hands.turn():
+            pass
+        await store.close()
+
+    working, dying = asyncio.create_task(work()), asyncio.create_task(dead.wait())
+    await asyncio.wait([working, dying], return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        await working
+    await take_away()
+    return faults
+
+
+async def take_away() -> None:
+    """Nothing of a dead process goes on."""
+    while living := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in living:
+            task.cancel()
+        await asyncio.sleep(0)
+
+
+async def look(path: str, clock: FakeClock) -> tuple[Snapshot, RunId]:
+    store = SqliteStore(path, clock=clock)
+    await store.open()
+    snapshot = await take_snapshot(store, at=clock.now(), life=1)
+    await store.close()
+    (graph,) = snapshot.graphs
+    return snapshot, graph.id

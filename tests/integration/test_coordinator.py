@@ -155,7 +155,7 @@ async def given_a_graph_that_counts_wrong(engine: Engine) -> None:
     await engine.runs.start_run(start(3))
     (graph,) = await engine.work.claim_runs(poll(limit=1))
     jobs = tuple(
-        NewJob(name=name, workflow="invoice", queue="nobody", needs=needs)
+        NewJob(name=name, workflow=graph.name, version=graph.version, queue="nobody", needs=needs)
         for name, needs in (("first", ()), ("second", (Need(upstream="first"),)))
     )
     await engine.work.add_jobs(AddJobs(namespace=NAMESPACE, run_id=graph.run_id, token=graph.token, jobs=jobs))

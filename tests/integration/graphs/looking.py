@@ -28,6 +28,16 @@ async def until(handle: GraphHandle, **wanted: str) -> None:
     await eventually(is_so, what=f"{wanted} in {handle.id}")
 
 
+async def until_looked_after(harness: Harness, handle: GraphHandle, **wanted: str) -> None:
+    """Let time pass until the coordinator, which looks every five seconds, has brought jobs to where they should be."""
+
+    async def is_so() -> bool:
+        await harness.advance("5s")
+        return wanted.items() <= (await ends(handle)).items()
+
+    await eventually(is_so, what=f"{wanted} in {handle.id}")
+
+
 async def views(harness: Harness, handle: GraphHandle) -> dict[str, JobView]:
     """The jobs with everything that is known of each at the door."""
     page = await harness.opened.graphs.list_jobs(ListJobs(namespace="default", graph=RunId(handle.id)))

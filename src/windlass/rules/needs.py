@@ -131,14 +131,14 @@ def is_doubtful(*, unmet: int, open: int, refused: int, held: int) -> bool:
     return refused > 0 or unmet != open + held
 
 
-def is_drifted(*, graph: str, job: tuple[str, str], served: Iterable[tuple[str, str]]) -> bool:
-    """Do workers know a graph, and none of them the code of a job that it has stored?
+def is_drifted(*, graph: tuple[str, str], job: tuple[str, str], served: Iterable[tuple[str, str]]) -> bool:
+    """Do workers know a graph, and none of them the code of a job that it has stored? All by name and version.
 
-    Served, by name and version, is what live workers serve in any queue: a worker knows all jobs of its graphs, also
-    those that it does not take from the queues it asks.
+    Served is what live workers serve in any queue: a worker knows all jobs of its graphs, also those that it does not
+    take from the queues it asks.
     """
     known = set(served)
-    return job not in known and any(name == graph for name, _ in known)
+    return graph in known and job not in known
 
 
 def judge(edges: Iterable[Edge], ends: Mapping[str, RunStatus]) -> tuple[int, str | None]:

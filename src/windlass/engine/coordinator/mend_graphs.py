@@ -89,7 +89,7 @@ class MendGraphs:
             gone = [
                 job
                 for job in unclaimed[graph.id]
-                if is_drifted(graph=graph.name, job=(job.workflow, job.version), served=served)
+                if is_drifted(graph=(graph.name, graph.version), job=(job.workflow, job.version), served=served)
             ]
             count += await self._fail(graph, gone) if gone else 0
         return count

@@ -29,6 +29,7 @@ class OpenGraph(Struct, frozen=True):
     namespace: str
     id: RunId
     name: str
+    version: str
 
 
 class UnclaimedJob(Struct, frozen=True):

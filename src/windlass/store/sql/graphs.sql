@@ -267,7 +267,8 @@ select r.namespace, r.parent, r.parent_step, r.unmet,
 
 -- name: open_graphs
 -- Graphs that are not over, behind a place, of every namespace.
-select g.namespace, g.id, g.name from graphs g
+select g.namespace, g.id, g.name, (select r.version from runs r where r.namespace = g.namespace and r.id = g.id)
+  from graphs g
  where g.open > 0 and (g.namespace, g.id) > (:namespace, :graph)
  order by g.namespace, g.id
  limit :limit;

@@ -24,6 +24,11 @@ HOT_PATH = {
     "begin_steps",
     "complete_steps",
     "finish_runs",
+    "create_jobs",
+    "create_edges",
+    "skip_jobs",
+    "release_jobs",
+    "dispatch_jobs",
 }
 OVERLAY_SHARE = 5  # of the other queries, at most one in five may differ
 

@@ -11,7 +11,7 @@ from windlass.model.failure import Failure
 from windlass.model.graph import Edge, Graph, GraphView, ListGraphs
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.store.graph_rows import GRAPH_COLUMNS, accepts_to_text, edge_from_row, graph_from_row
-from windlass.store.rows import RUN_COLUMNS, failure_from_bytes, failure_to_bytes, run_from_row
+from windlass.store.rows import RUN_COLUMNS, Row, failure_from_bytes, failure_to_bytes, run_from_row
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
@@ -149,25 +149,25 @@ class EdgeQueries:
 
     async def below(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:
         """The open edges of those who wait for these jobs."""
-        return await self._edges("edges_below", namespace, graph, names)
+        asked = {"namespace": namespace, "graph": graph, "names": list(names)}
+        return _edges(await self._connection.all("edges_below", **asked) if names else ())
 
     async def below_skipped(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:
         """The same, should these be skipped: and of whoever is skipped because of that, to the end."""
-        return await self._edges("edges_below_skipped", namespace, graph, names)
+        asked = {"namespace": namespace, "graph": graph, "names": list(names)}
+        return _edges(await self._connection.all("edges_below_skipped", **asked) if names else ())
 
     async def of_jobs(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:
         """What these jobs wait for."""
-        return await self._edges("edges_of_jobs", namespace, graph, names)
+        asked = {"namespace": namespace, "graph": graph, "names": list(names)}
+        return _edges(await self._connection.all("edges_of_jobs", **asked) if names else ())
 
     async def of_graph(self, namespace: str, graph: RunId) -> list[Edge]:
-        rows = await self._connection.all("edges_of_graph", namespace=namespace, graph=graph)
-        return [edge_from_row(row) for row in rows]
+        return _edges(await self._connection.all("edges_of_graph", namespace=namespace, graph=graph))
 
-    async def _edges(self, query: str, namespace: str, graph: RunId, names: Sequence[str]) -> list[Edge]:
-        if not names:
-            return []
-        rows = await self._connection.all(query, namespace=namespace, graph=graph, names=list(names))
-        return [edge_from_row(row) for row in rows]
+
+def _edges(rows: Sequence[Row]) -> list[Edge]:
+    return [edge_from_row(row) for row in rows]
 
 
 def _new_edge(namespace: str, graph: RunId, edge: Edge) -> _NewEdge:

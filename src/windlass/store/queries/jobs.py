@@ -10,7 +10,8 @@ from msgspec import Struct
 from windlass.model.graph import JobState, JobView, ListJobs, Met
 from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
-from windlass.store.graph_rows import JOB_COLUMNS, edge_from_row, job_from_row, met_from_row
+from windlass.store.graph_rows import JOB_COLUMNS, job_from_row, met_from_row
+from windlass.store.queries.graphs import EdgeQueries
 from windlass.store.rows import RUN_COLUMNS, RUN_STATUS, failure_from_bytes
 
 if TYPE_CHECKING:
@@ -141,11 +142,9 @@ class JobQueries:
 
     async def _views(self, namespace: str, graph: RunId, rows: Sequence[Sequence[object]]) -> list[JobView]:
         edges: dict[str, list[Edge]] = {}
-        if rows:
-            names = [row[0] for row in rows]
-            for row in await self._connection.all("edges_of_jobs", namespace=namespace, graph=graph, names=names):
-                edge = edge_from_row(row)
-                edges.setdefault(edge.job, []).append(edge)
+        names = [str(row[0]) for row in rows]
+        for edge in await EdgeQueries(self._connection).of_jobs(namespace, graph, names=names):
+            edges.setdefault(edge.job, []).append(edge)
         failure = JOB_COLUMNS + RUN_COLUMNS
         views = []
         for row in rows:

@@ -119,8 +119,9 @@ class PruneQueries:
         await self._connection.batch("remove_messages", runs)
         await self._connection.batch("remove_log", runs)
         graphs = [run for run in runs if run.kind is RunKind.GRAPH]
-        for query in ("remove_edges", "remove_jobs", "remove_graph"):
-            await self._connection.batch(query, graphs)
+        await self._connection.batch("remove_edges", graphs)
+        await self._connection.batch("remove_jobs", graphs)
+        await self._connection.batch("remove_graph", graphs)
         await self._connection.batch("remove_run", runs)
 
     async def remove_remarks(self, remarks: Sequence[Remark]) -> None:

@@ -91,6 +91,14 @@ select {job}, {run}
  cross join lateral (select * from runs x where x.namespace = :namespace and x.id = j.run_id offset 0) r
  order by r.id || '' {for_update};
 
+-- name: held_jobs
+-- Differs: that the job is held is said inside of the probe, because the index holds no others.
+select j.matrix, j.name from unnest(:names::text[]) as i (value)
+ cross join lateral (
+       select * from jobs x
+        where x.namespace = :namespace and x.graph = :graph and x.matrix = i.value and x.is_held = 1 offset 0) j
+ order by j.position;
+
 -- name: lock_open_jobs
 -- Differs: the jobs of the graph are a range of their index, and each run a probe.
 select {job}, {run}

@@ -6,6 +6,7 @@ run_o…   due now, but of a workflow others serve     5,000
 run_h…   held by twenty workers                        100
          schedules, due in the far future            5,000
 wrk_s…   workers that have stopped                   1,000
+         and a graph, as given_graphs.py says         5,000
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from tests.plans import given_graphs
 from windlass.model.feed import BEGINNING, Place
 from windlass.model.message import Message, MessageKind
 from windlass.model.page import ListRuns
@@ -93,6 +95,7 @@ def fill(dialect: Dialect, size: Size) -> Iterator[str]:
         f" {dialect.empty_blob}, 1000000, 'UTC', 1, 'latest', 100, 'skip', 0, 'active', 1, 1, 1, {FAR} + i, 1, 1"
         f" from {dialect.series.format(count=size.later)}"
     )
+    yield from given_graphs.fill(dialect.series, dialect.empty_blob, size.later)
     for letter, count, stopped_at in (("s", size.stopped, "2"), ("", WORKING, "null")):
         yield (
             "insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, stopped_at, lock_kind)"
@@ -210,6 +213,7 @@ ENTERED_BY = {
     EXPIRES: ("expires_at",),  # it holds nothing that is over
     KEY_EXPIRES: ("expires_at",),
     STOPPED: ("stopped_at",),
+    **given_graphs.ENTERED_BY,
 }
 
 
@@ -470,7 +474,8 @@ HOT = {
     ),
     "due_schedules": hot(lambda tx: tx.schedules.due(limit=10), SCHEDULES_DUE, NAMESPACES),
     "next_schedule": hot(lambda tx: tx.schedules.next(after=Instant(1)), SCHEDULES_DUE, NAMESPACES),
-    "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES),
+    "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES, given_graphs.GRAPHS),
+    **{name: hot(call, *indexes) for name, (call, indexes) in given_graphs.HOT.items()},
 }
 
 # Query: why it needs no guard.
@@ -524,4 +529,5 @@ COLD = {
     "audit_of_namespace": "reads a page by the primary key, for people",
     "audit_of_all": "reads a page by an index of numbers, for people",
     "slowest_cursor": "reads a row for each program that reads the log, of which there are few",
+    **given_graphs.COLD,
 }

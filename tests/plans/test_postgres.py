@@ -27,7 +27,7 @@ T = TypeVar("T")
 Plan = dict[str, Any]
 
 POSTGRES = Dialect(series="generate_series(1, {count}) as g (i)", empty_blob="''::bytea", empty_list="'[]'::bytea")
-TABLES = ("runs", "payloads", "steps", "keys", "log")
+TABLES = ("runs", "payloads", "steps", "keys", "log", "graphs", "jobs", "edges")
 
 
 BY_INDEX = ("Index Scan", "Index Only Scan")
@@ -183,7 +183,7 @@ def is_expected(node: Plan, hot: Hot) -> bool:
     index, condition = node.get("Index Name"), node.get("Index Cond", "")
     if node["Node Type"] not in BY_INDEX or index not in hot.indexes:
         return False
-    return all(re.search(rf"\({column} [=<>]", condition) for column in ENTERED_BY[index])
+    return all(re.search(rf'\("?{column}"? [=<>]', condition) for column in ENTERED_BY[index])
 
 
 def work_of(plans: Sequence[Plan]) -> Work:

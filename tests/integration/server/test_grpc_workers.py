@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -281,3 +282,18 @@ async def test_a_poll_asked_again_hears_what_it_has_claimed_though_nothing_is_du
 
     assert (first.run_id, again.run_id, again.token) == (run_id, run_id, first.token)
     assert not (await shop.worker.caller.work("Poll", older)).runs  # it was overtaken, and claims nothing
+
+
+async def test_a_poll_that_claimed_only_what_was_over_is_answered_and_the_next_one_gets_work(memory_wire: Wire) -> None:
+    """It has had its turn, and claims nothing more: waiting on would keep the worker from its work."""
+    client = await memory_wire.caller(Role.CLIENT)
+    worker = WireWorker(await memory_wire.caller(Role.WORKER), memory_wire.opened.ids.worker())
+    await worker.register()
+    late = await client.begin_run(timeout_for=SECOND)
+    memory_wire.clock.advance("2s")  # type: ignore[attr-defined]
+
+    first = await asyncio.wait_for(worker.poll(wait_for=20 * SECOND), 10)
+    run_id = await client.begin_run()
+
+    assert (list(first.runs), await client.status_of(late)) == ([], model_pb2.RUN_STATUS_FAILED)
+    assert (await worker.claim()).run_id == run_id

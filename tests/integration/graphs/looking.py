@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.conftest import eventually
+from tests.integration.wires import at_rest
 from windlass import GraphHandle, RunFailed
 from windlass.client.graphs import JobInfo
 from windlass.model.graph import Edge, Graph, JobView, ListJobs
@@ -32,7 +33,8 @@ async def until_looked_after(harness: Harness, handle: GraphHandle, **wanted: st
     """Let time pass until the coordinator, which looks every five seconds, has brought jobs to where they should be."""
 
     async def is_so() -> bool:
-        await harness.advance("5s")
+        await at_rest()
+        harness.clock.advance("5s")
         return wanted.items() <= (await ends(handle)).items()
 
     await eventually(is_so, what=f"{wanted} in {handle.id}")

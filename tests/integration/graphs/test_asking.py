@@ -57,12 +57,13 @@ async def test_a_handle_answers_with_the_jobs_and_with_what_each_returned(harnes
     handle = await harness.app.start(declare(harness.app), "v1")
     await harness.idle()
 
-    result = await handle.result()
+    result, jobs = await handle.result(), await handle.jobs()
 
+    assert (result.id, result.jobs) == (handle.id, 7)
     assert (result.completed, result.failed, result.cancelled, result.skipped) == (7, 0, 0, 0)
     names = ["lint", "probe[3.11]", "probe[3.12]", "parts", "report", "check-a", "check-b"]
-    assert [job.name for job in result.jobs] == [job.name for job in await handle.jobs()] == names
-    report, probe, member = result.jobs[4], result.jobs[1], result.jobs[5]
+    assert [job.name for job in jobs] == names
+    report, probe, member = jobs[4], jobs[1], jobs[5]
     assert sorted(report.needs) == ["check-a", "check-b", "parts", "probe[3.11]", "probe[3.12]"]
     assert (probe.matrix, member.group, report.error, report.skipped_by) == ("probe", "parts", None, None)
     assert report.ready_at is not None and report.finished_at is not None

@@ -239,7 +239,7 @@ async def test_a_graph_of_which_all_that_did_not_run_was_skipped_has_completed(h
     result = await handle.result()
 
     assert (result.completed, result.skipped) == (1, 2)
-    assert [(job.name, job.status, job.needs) for job in result.jobs] == [
+    assert [(job.name, job.status, job.needs) for job in await handle.jobs()] == [
         ("well", "completed", ()),
         ("on-failure", "skipped", ("well",)),
         ("below", "skipped", ("on-failure",)),

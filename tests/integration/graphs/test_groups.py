@@ -50,7 +50,7 @@ async def test_who_needs_a_group_waits_for_its_generator_and_then_for_all_its_me
 
     @graph.job(needs=[lint, parts])
     async def report(ctx: JobContext) -> list[Any]:
-        seen["members"] = [(need.name, need.status.value) for need in ctx.needs[parts]]
+        seen["members"] = [(need.name, need.status) for need in ctx.needs[parts]]
         return [need.output for need in ctx.needs["parts"]]
 
     @graph.job(needs=[after(parts, on="always")])

@@ -97,7 +97,7 @@ async def test_the_time_of_a_job_begins_when_its_needs_are_met_and_nobody_need_h
     await harness.advance(HOUR - 1)
     assert (await ends(handle))["build"] == "sleeping"
     await harness.advance(1)
-    await until_looked_after(harness, handle, unclaimed="failed")
+    await until_looked_after(harness, handle, unclaimed="failed", rescue="completed")
 
     said = await failure(handle)
     assert "build (TimeoutError" in said and "unclaimed (TimeoutError" in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.integration.conftest import Gate
@@ -14,7 +16,7 @@ async def test_every_combination_is_a_job_with_its_values_and_who_needs_the_matr
     harness: Harness,
 ) -> None:
     graph = harness.app.graph("release")
-    matrix = {
+    matrix: dict[str, list[Any]] = {
         "py": ["3.11", "3.12"],
         "size": [1, 2],
         "exclude": [{"py": "3.12", "size": 2}],
@@ -85,7 +87,7 @@ async def test_no_more_than_allowed_are_at_work_and_a_failure_may_keep_those_tha
 
     @graph.job(needs=[after(test, on="always")])
     async def report(ctx: JobContext) -> list[str]:
-        return [need.status.value for need in ctx.needs[test]]
+        return [need.status for need in ctx.needs[test]]
 
     handle = await harness.app.start(graph)
     await gates[0].reached()

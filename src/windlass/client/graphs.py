@@ -35,9 +35,10 @@ class JobInfo(Struct, frozen=True, kw_only=True):
 
 
 class GraphResult(Struct, frozen=True, kw_only=True):
-    """What became of a graph: its jobs, and how many of them ended in which way."""
+    """What became of a graph: how many jobs it had, and how many of them ended in which way."""
 
-    jobs: tuple[JobInfo, ...]  # in the order they were written
+    id: str  # of its run
+    jobs: int
     completed: int
     failed: int
     cancelled: int
@@ -57,14 +58,14 @@ class GraphHandle(Handle[GraphResult]):
         `timeout` passed first (it goes on).
         """
         await super().result(timeout)
-        jobs = await self.jobs()
-        ends = [job.status for job in jobs]
+        graph = (await (await self._graphs()).get_graph(self._door.namespace, RunId(self.id))).graph
         return GraphResult(
-            jobs=tuple(jobs),
-            completed=ends.count(RunStatus.COMPLETED),
-            failed=ends.count(RunStatus.FAILED),
-            cancelled=ends.count(RunStatus.CANCELLED),
-            skipped=ends.count(RunStatus.SKIPPED),
+            id=graph.id,
+            jobs=graph.jobs,
+            completed=graph.completed,
+            failed=graph.failed,
+            cancelled=graph.cancelled,
+            skipped=graph.skipped,
         )
 
     async def jobs(self) -> list[JobInfo]:

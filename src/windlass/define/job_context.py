@@ -27,7 +27,7 @@ class Need:
     __slots__ = ("_codec", "_met", "_output", "_type", "error", "name", "status")
 
     def __init__(self, met: Met, type: Any, codec: Codec) -> None:
-        self.name, self.status = met.job, met.status
+        self.name, self.status = met.job, met.status.value
         self.error = None if met.failure is None else in_one_line(met.failure)
         self._met, self._type, self._codec = met, type, codec
         self._output: Any = UNREAD
@@ -35,7 +35,7 @@ class Need:
     name: str
     """Its name in the graph, such as "lint" or "test[3.11]"."""
 
-    status: RunStatus
+    status: str
     """How it ended: "completed", "failed", "cancelled" or "skipped"."""
 
     error: str | None
@@ -45,12 +45,12 @@ class Need:
     def output(self) -> Any:
         """What it returned, as its return annotation says; None unless it completed. Read when it is asked for."""
         if self._output is UNREAD:
-            stored = self._met.output if self.status is RunStatus.COMPLETED else None
+            stored = self._met.output if self._met.status is RunStatus.COMPLETED else None
             self._output = self._codec.decode(stored, self._type) if stored else None
         return self._output
 
     def __repr__(self) -> str:
-        return f"Need({self.name!r}, {self.status.value})"
+        return f"Need({self.name!r}, {self.status})"
 
 
 class Members(list[Need]):

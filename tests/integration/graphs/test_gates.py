@@ -135,7 +135,7 @@ async def test_every_edge_accepts_what_it_says_and_what_is_skipped_is_an_end_too
     upstreams = ["well", "fails", "cancelled", "out_of_time", "skipped"]
 
     async def look(ctx: JobContext) -> None:
-        seen[ctx.job] = {name: (ctx.needs[name].status.value, ctx.needs[name].output) for name in ctx.needs}
+        seen[ctx.job] = {name: (ctx.needs[name].status, ctx.needs[name].output) for name in ctx.needs}
 
     for upstream in upstreams:
         graph.job(name=f"by-default-{upstream}", needs=[upstream])(look)

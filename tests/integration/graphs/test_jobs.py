@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of
+from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, until_recorded
 from tests.integration.graphs.looking import ends, failure, infos, until, until_looked_after, views
 from windlass import JobContext, Retry, Spawn, after
 from windlass.settings import Settings
@@ -121,11 +121,11 @@ async def test_a_job_that_keeps_killing_its_worker_fails_and_the_graph_goes_on(
 
     @graph.job
     async def poison(ctx: JobContext) -> None:
-        await gate.wait()
+        await ctx.step(gate.wait)
 
     @graph.group(needs=[after(poison, on="failed")])
     async def shards(ctx: JobContext) -> list[Spawn]:
-        await gate.wait()
+        await ctx.step(gate.wait)
         return []
 
     @graph.job(needs=[poison])
@@ -136,9 +136,13 @@ async def test_a_job_that_keeps_killing_its_worker_fails_and_the_graph_goes_on(
         return ctx.needs[poison].error or ""
 
     handle = await harness.app.start(graph)
-    for times in (1, 2, 3, 4):
+    for times, name in enumerate(("poison", "poison", "shards", "shards"), start=1):
+        await until_looked_after(harness, handle, **{name: "running"})
         await gate.reached(times)
+        harness.clock.advance("20ms")
+        await until_recorded(harness, harness.app.handle((await infos(handle))[name].id), "wait")
         harness.clock.advance("300s")
+    await until_looked_after(harness, handle, rescue="completed")
 
     assert "2 of 4 jobs failed: poison (CrashLoop" in await failure(handle)
     assert await ends(handle) == {"poison": "failed", "shards": "failed", "deploy": "skipped", "rescue": "completed"}
@@ -171,7 +175,7 @@ async def test_a_job_is_cancelled_alone_and_its_edges_decide(harness: Harness, g
 
     @graph.job(needs=[after(lint, on={"cancelled"}), after(later, on="always")])
     async def tidy(ctx: JobContext) -> list[str]:
-        return [ctx.needs[name].status.value for name in ctx.needs]
+        return [ctx.needs[name].status for name in ctx.needs]
 
     handle = await harness.app.start(graph)
     await gate.reached()

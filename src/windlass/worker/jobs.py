@@ -1,7 +1,8 @@
-"""What a worker does for graphs: it opens those it knows, and asks what a job has waited for before it enters its code."""
+"""What a worker does for graphs: it opens those it knows, and asks what a job was waiting for before it enters it."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,6 +51,8 @@ class Jobs:
 
     async def _begin_jobs(self, jobs: Sequence[ClaimedRun]) -> None:
         try:
+            # The next claim asks first. It waits for work before these end, and may be handed what they release.
+            await asyncio.sleep(0)
             claims = tuple((run.run_id, run.token) for run in jobs)
             answer = await self._host.work.read_needs(ReadNeeds(namespace=self._host.namespace, claims=claims))
         except Exception as error:

@@ -109,8 +109,9 @@ async def _settle(
     if is_root or any(child.id == graph.id for child in tree.children):
         noted = (cause, deed) if is_root else (CANCELLED_BY, Deed(by=deed.by, run=tree.root.id))
         run = tree.around[graph.id]
-        graph = await begin_to_end(tx, graph, run, ending=ending)
+        graph, going = await begin_to_end(tx, graph, run, deed, ending=ending)
         settled = await settle(tx, graph, ended, ancestors=tree.around, closing=noted)
+        settled.released += going
         if not settled.closed:
             await note(tx, run, RunStatus.WAITING, *noted)
         return settled

@@ -43,10 +43,10 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
         since = parts.looks.mark()  # from here on this poll is told of what comes
         while True:
             subscription.clear()
-            claimed, due_in, looked_at = await _claim_due(parts, command, is_told=is_told, since=since)
+            found, due_in, looked_at = await _claim_due(parts, command, is_told=is_told, since=since)
             now = parts.clock.monotonic()
-            if claimed or now >= deadline:
-                return claimed
+            if found is not None or now >= deadline:
+                return found or []
             wake_at = min(deadline, looked_at + parts.settings.poll_for)
             pause = (wake_at if due_in is None else min(wake_at, looked_at + due_in)) - now
             if command.is_remote:  # an offer would be taken after whoever made it has gone to another server
@@ -59,19 +59,20 @@ async def claim_runs(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
 
 async def _claim_due(
     parts: Parts, command: ClaimRuns, *, is_told: bool, since: int
-) -> tuple[list[ClaimedRun], int | None, int]:
+) -> tuple[list[ClaimedRun] | None, int | None, int]:
     """What is due now, else how long until something is, counted from when it was looked for.
 
-    Looks before it writes, so that an idle poll takes no lock; but not when it was told that there is something.
+    None: there is nothing to answer with yet. Looks before it writes, so that an idle poll takes no lock; but not when
+    it was told that there is something.
     """
     looked_at = parts.clock.monotonic()  # before the look: time may pass until its answer is here
-    if is_told and (claimed := await _claim(parts, command)):
+    if is_told and (claimed := await _claim(parts, command)) is not None:
         return claimed, 0, looked_at
     (due_at, now), looked_at = await _look(parts, command, since=since, now=looked_at)
     if due_at is None or due_at > now:
-        return [], None if due_at is None else due_at - now, looked_at
+        return None, None if due_at is None else due_at - now, looked_at
     claimed = await _claim(parts, command)
-    if not claimed:
+    if claimed is None:
         await PACE.sleep(LOCKED_ELSEWHERE_FOR)
     return claimed, 0, looked_at
 
@@ -93,8 +94,13 @@ async def _look(
     return await parts.looks.look(lanes, ask, since=since, young_for=parts.settings.poll_for)
 
 
-async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
-    asked, asked_at = 0, parts.clock.monotonic()
+async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun] | None:
+    """What was claimed and is to be executed; none if there is nothing to answer with.
+
+    A poll from afar that claimed is answered, also if all of that was over: it counts as the one that has claimed, and
+    what it would claim from now on would be for a repeat of it.
+    """
+    asked, asked_at, is_answered = 0, parts.clock.monotonic(), False
 
     async def claim(tx: Tx) -> list[ClaimedRow]:
         if command.is_remote:
@@ -109,7 +115,9 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
         return parts.store.run_tx("claim_runs", claim, single=asked == 1 and not command.is_remote)
 
     async def claim_and_judge() -> list[ClaimedRun]:
+        nonlocal is_answered
         rows = await until_answered(parts.clock, ask)
+        is_answered = command.is_remote and bool(rows)
         try:
             readable, histories = await _histories(parts, command.namespace, rows)
             return await _judge(parts, command, readable, histories, asked_at=asked_at)
@@ -118,7 +126,8 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun]:
                 parts.spawn(_give_back(parts, command.namespace, row.id, token=row.token))
             raise
 
-    return await _never_lost(parts, command, claim_and_judge())
+    claimed = await _never_lost(parts, command, claim_and_judge())
+    return claimed if claimed or is_answered else None
 
 
 async def _claim_anew(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:

@@ -22,9 +22,10 @@ async def pause_run(parts: Parts, command: PauseRun) -> RunStatus:
         locked = await lock_graph_of(tx, command.namespace, command.run_id)
         run = await lock_existing(tx, command.namespace, command.run_id)
         if run.kind is RunKind.GRAPH and not run.status.is_terminal:
-            deed = Deed(by=command.by, note=command.note)
-            await audit.note(tx, run.namespace, subject=run.id, before=run.status, after=RunStatus.PAUSED)
-            return await pause_graph(tx, locked, run, deed)
+            steered = await pause_graph(tx, locked, run, Deed(by=command.by, note=command.note))
+            if steered.run != run:  # else it was asked for before, by whomever
+                await audit.note(tx, run.namespace, subject=run.id, before=run.status, after=RunStatus.PAUSED)
+            return steered
         paused = rules.pause(run)
         if paused == run:
             return Steered(run=run)  # asked for before, by whomever

@@ -32,8 +32,9 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
             return Steered(run=run)  # the first try was committed, its answer lost
         deed = Deed(by=command.by)
         if run.kind is RunKind.GRAPH:
+            steered = await resume_graph(tx, locked, run, deed)
             await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=RunStatus.WAITING)
-            return await resume_graph(tx, locked, run, deed)
+            return steered
         waits = [step for step in await tx.steps.open_waits(namespace, run_id=run_id) if not step.is_dropped]
         is_due = await is_anything_here(tx, run, waits) or await _has_work(tx, run)
         resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)

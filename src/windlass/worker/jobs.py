@@ -80,10 +80,15 @@ class Jobs:
         )
 
     async def open_graph(self, run: ClaimedRun, definition: WorkflowDefinition) -> None:
-        """Make the run of a graph that graph: from then on its jobs are claimed like any run."""
-        assert definition.plan is not None
+        """Make the run of a graph that graph: from then on its jobs are claimed like any run.
+
+        A job that somebody started by itself, without its graph, ends here.
+        """
         namespace, work = self._host.namespace, self._host.work
         try:
+            if definition.plan is None:
+                text = f"{run.name!r} is a job and has nothing to work on without its graph: start {definition.graph!r}."
+                raise InvalidInput(text, reason="invalid_workflow")
             jobs = definition.plan(self._host.codec)
             added = await work.add_jobs(AddJobs(namespace=namespace, run_id=run.run_id, token=run.token, jobs=jobs))
         except InvalidInput as error:  # also by the way to a server, into which not everything fits

@@ -308,7 +308,7 @@ class Worker:
             LOGGER.warning("Run %s is given back: its input cannot be read: %s", run.run_id, error)
             self._spawn(self._give_back(run, delay_for=LATER))
             return
-        if definition.plan is not None:
+        if definition.plan is not None or (definition.job is not None and needs is None):
             self._spawn(self._jobs.open_graph(run, definition))
             return
         execution = Execution(run, definition, self._host)

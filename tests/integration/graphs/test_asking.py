@@ -23,6 +23,7 @@ from windlass import (
     WrongState,
     call,
 )
+from windlass.model.commands import StartRun
 from windlass.testing.harness import Harness
 
 
@@ -226,3 +227,22 @@ def test_blocking_code_asks_the_same(tmp_path: Path) -> None:
         (many,) = app.sync.start_many([call(graph, "v2")])
         assert isinstance(many, SyncGraphHandle)
         assert many.result(timeout="1m").completed == 7
+
+
+async def test_a_job_that_is_started_by_itself_says_what_to_start(harness: Harness) -> None:
+    declare(harness.app)
+    command = StartRun(
+        namespace="default",
+        name="release.lint",
+        version="",
+        queue="default",
+        priority=0,
+        input=b"[]",
+        input_hash=b"",
+    )
+    runs = await harness.app._runs()
+    started = await runs.start_run(command)
+    await harness.idle()
+
+    with pytest.raises(RunFailed, match="start 'release'"):
+        await harness.app.handle(started.run_id).result()

@@ -85,7 +85,9 @@ async def _decide(
     edges: dict[tuple[str, str], Edge] = {}
     _remember(edges, await tx.edges.below(namespace, id, names=known))
     windows = await _windows(tx, graph, ended, skips)
-    held = await tx.jobs.held(namespace, id, matrices={job.matrix for job in windows.values() if job.matrix})
+    found_held = await tx.jobs.held(namespace, id, matrices={job.matrix for job in windows.values() if job.matrix})
+    # One that is over itself is given no turn.
+    held = {matrix: [name for name in names if name not in ended] for matrix, names in found_held.items()}
     names = {edge.job for edge in edges.values()} | skips.keys() | {name for some in held.values() for name in some}
     jobs = await tx.jobs.lock(namespace, id, names=names)
     looked = set(known)
@@ -102,7 +104,8 @@ async def _decide(
         jobs |= await tx.jobs.lock(namespace, id, names={edge.job for edge in found} - jobs.keys())
         if graph.held:
             matrices = {job.matrix for job in jobs.values() if job.matrix is not None and job.max_parallel is not None}
-            held |= await tx.jobs.held(namespace, id, matrices=matrices - held.keys())
+            more = await tx.jobs.held(namespace, id, matrices=matrices - held.keys())
+            held |= {matrix: [name for name in names if name not in ended] for matrix, names in more.items()}
             jobs |= await tx.jobs.lock(
                 namespace, id, names={name for some in held.values() for name in some} - jobs.keys()
             )

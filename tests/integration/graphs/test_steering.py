@@ -1,0 +1,203 @@
+"""Is a graph ended, held and tried again as a whole, with what cleans up behind it?"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.graphs.looking import ends, infos, row, until
+from windlass import App, Graph, JobContext, NotFound, RunCancelled, WrongState, after
+from windlass.testing.harness import Harness
+
+
+def waiting_graph(app: App, *, window: int | None = None) -> Graph:
+    """A matrix that waits for an event, and a job and a matrix that clean up behind it."""
+    go, graph = app.event("go", str), app.graph("release")
+    options = {} if window is None else {"max_parallel": window}
+
+    @graph.job(matrix={"n": [1, 2, 3]}, **options)
+    async def work(ctx: JobContext, n: int) -> str:
+        return await ctx.receive(go)
+
+    @graph.job(needs=[after(work, on="always")], cleanup=True, matrix={"n": [1, 2, 3]}, **options)
+    async def tidy(ctx: JobContext, n: int) -> list[str]:
+        return [need.status for need in ctx.needs[work]]
+
+    @graph.job(cleanup=True)
+    async def lamp(ctx: JobContext) -> None:
+        await ctx.sleep("1h")
+
+    @graph.job(needs=[work])
+    async def below(ctx: JobContext) -> None: ...
+
+    return graph
+
+
+@pytest.mark.parametrize("window", [None, 1])
+async def test_a_cancelled_graph_ends_once_its_cleanup_jobs_are_over(harness: Harness, window: int | None) -> None:
+    handle = await harness.app.start(waiting_graph(harness.app, window=window))
+    await until(handle, **{"work[1]": "waiting", "lamp": "sleeping"})
+
+    assert await handle.cancel(by="ann")
+    await until(handle, **{"tidy[1]": "completed", "tidy[2]": "completed", "tidy[3]": "completed"})
+    assert await handle.status() == "waiting"
+    assert "cancel" in await handle.explain()
+    await harness.advance("1h")
+
+    with pytest.raises(RunCancelled):
+        await handle.result()
+    done = dict.fromkeys(["tidy[1]", "tidy[2]", "tidy[3]", "lamp"], "completed")
+    gone = dict.fromkeys(["work[1]", "work[2]", "work[3]", "below"], "cancelled")
+    assert await ends(handle) == done | gone
+    assert await handle.output("tidy[2]") == ["cancelled"] * 3
+    assert (await row(harness, handle)).held == 0
+
+
+async def test_asked_twice_a_graph_ends_with_its_cleanup_jobs(harness: Harness) -> None:
+    handle = await harness.app.start(waiting_graph(harness.app))
+    await until(handle, lamp="sleeping")
+
+    assert await handle.cancel()
+    assert await handle.cancel()
+    assert await handle.status() == "cancelled"
+    assert not await handle.cancel()
+    assert (await ends(handle))["lamp"] == "cancelled"
+
+
+@pytest.mark.spec("invariants:I-24")
+async def test_a_paused_graph_begins_nothing_and_goes_on_where_it_stood(harness: Harness) -> None:
+    graph, go = harness.app.graph("release"), harness.app.event("go", str)
+
+    @graph.job
+    async def first(ctx: JobContext) -> str:
+        return await ctx.receive(go)
+
+    @graph.job
+    async def napper(ctx: JobContext) -> None:
+        await ctx.sleep("1h")
+
+    @graph.job(needs=[first])
+    async def second(ctx: JobContext) -> None: ...
+
+    handle = await harness.app.start(graph)
+    await until(handle, first="waiting", napper="sleeping")
+
+    await handle.pause(by="ann", note="lunch")
+    assert await handle.status() == "paused"
+    assert await ends(handle) == {"first": "paused", "napper": "paused", "second": "waiting"}
+    await harness.app.handle((await infos(handle))["first"].id).resume()  # one of them goes on all the same
+    await harness.app.handle((await infos(handle))["first"].id).send(go, "now")
+    await until(handle, first="completed", second="paused")  # what that releases is held
+    await harness.advance("2h")
+    assert (await ends(handle))["napper"] == "paused"
+
+    await handle.resume()
+    assert (await handle.result()).completed == 3
+    with pytest.raises(WrongState):
+        await handle.resume()
+
+
+async def test_a_paused_graph_that_is_cancelled_lets_its_cleanup_jobs_run(harness: Harness) -> None:
+    handle = await harness.app.start(waiting_graph(harness.app))
+    await until(handle, **{"work[1]": "waiting", "lamp": "sleeping"})
+    await handle.pause()
+    assert (await ends(handle))["lamp"] == "paused"
+
+    await handle.cancel()
+    await until(handle, **{"tidy[1]": "completed", "lamp": "sleeping"})
+    await harness.advance("1h")
+
+    with pytest.raises(RunCancelled):
+        await handle.result()
+
+
+async def test_a_retry_keeps_what_completed_and_does_the_rest_and_all_below_it_again(harness: Harness) -> None:
+    graph, entered, is_broken = harness.app.graph("release"), list[str](), [True]
+
+    async def fetch() -> str:
+        entered.append("fetch")
+        return "parts"
+
+    @graph.job
+    async def lint(ctx: JobContext) -> str:
+        entered.append("lint")
+        return "clean"
+
+    @graph.job(needs=[lint])
+    async def build(ctx: JobContext) -> str:
+        found = await ctx.step(fetch)
+        entered.append("build")
+        if is_broken[0]:
+            raise ValueError("no parts")
+        return found
+
+    @graph.job(needs=[after(build, on="always")])
+    async def report(ctx: JobContext) -> str:
+        return ctx.needs[build].status
+
+    @graph.job(needs=[after(build, on="failed")])
+    async def page(ctx: JobContext) -> None: ...
+
+    handle = await harness.app.start(graph, key="v1")
+    await until(handle, report="completed", page="completed")
+    is_broken[0] = False
+
+    again = await handle.retry(by="ann")
+    assert (await again.result()).completed == 3
+    assert await ends(again) == {"lint": "completed", "build": "completed", "report": "completed", "page": "skipped"}
+    assert entered == ["lint", "fetch", "build", "build"]  # a job that is done again keeps its completed steps
+    assert await again.output("report") == "completed"
+    assert (await handle.retry()).id == again.id  # a second retry answers with the first
+    assert await (harness.app.handle(graph, key="v1")).status() == "completed"
+
+
+async def test_a_retry_from_a_job_does_it_again_and_brings_the_members_of_a_generator_anew(harness: Harness) -> None:
+    graph, rounds = harness.app.graph("release"), [0]
+
+    @harness.app.workflow
+    async def check(ctx: JobContext, number: int) -> int:
+        if number == 1 and rounds[0] == 1:
+            raise ValueError("odd")
+        return number
+
+    @graph.group
+    async def parts(ctx: JobContext) -> list[object]:
+        rounds[0] += 1
+        return [graph.spawn(check, number, name=f"part-{number}") for number in range(1 + rounds[0])]
+
+    @graph.job(needs=[parts])
+    async def total(ctx: JobContext) -> int:
+        return sum(need.output for need in ctx.needs[parts])
+
+    first = await harness.app.start(graph)
+    await until(first, total="skipped")
+
+    with pytest.raises(WrongState, match=f"windlass retry {first.id} --from part-1"):
+        await harness.app.handle((await infos(first))["part-1"].id).retry()
+    with pytest.raises(NotFound, match="parts"):
+        await first.retry(from_step="prats")
+    second = await first.retry(from_step="parts")
+    assert (await second.result()).completed == 5
+    assert await second.output(total) == 3  # of three parts: 0, 1 and 2
+
+
+async def test_a_graph_whose_time_is_over_fails_and_its_cleanup_jobs_run(harness: Harness) -> None:
+    graph = harness.app.graph("release", timeout="10m")
+
+    @graph.job
+    async def slow(ctx: JobContext) -> None:
+        await ctx.sleep("1d")
+
+    @graph.job(needs=[after(slow, on="always")], cleanup=True)
+    async def tidy(ctx: JobContext) -> str:
+        return ctx.needs[slow].status
+
+    handle = await harness.app.start(graph)
+    await until(handle, slow="sleeping")
+
+    await harness.advance("11m")
+    await until(handle, slow="cancelled", tidy="completed")
+
+    view = await harness.opened.graphs.get_graph("default", handle.id)  # type: ignore[arg-type]
+    assert view.run.status == "failed"
+    assert view.failure is not None and view.failure.kind == "timeout"
+    assert await handle.output("tidy") == "cancelled"

@@ -29,6 +29,7 @@ from windlass.testing.conformance import (
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    GraphConformance,
     IsolationConformance,
     LeftoverConformance,
     LogConformance,
@@ -229,3 +230,7 @@ class TestAudit(AuditConformance): ...
 
 
 class TestIsolation(IsolationConformance): ...
+
+
+class TestGraphs(GraphConformance):
+    until_blocked = TestFencing.until_blocked

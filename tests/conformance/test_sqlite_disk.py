@@ -24,6 +24,7 @@ from windlass.testing.conformance import (
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    GraphConformance,
     IsolationConformance,
     LeftoverConformance,
     LogConformance,
@@ -152,3 +153,6 @@ class TestAudit(AuditConformance): ...
 
 
 class TestIsolation(IsolationConformance): ...
+
+
+class TestGraphs(GraphConformance): ...

@@ -23,6 +23,7 @@ from windlass.testing.conformance import (
     FencingConformance,
     FinishingConformance,
     GateConformance,
+    GraphConformance,
     IsolationConformance,
     LeftoverConformance,
     LogConformance,
@@ -159,3 +160,6 @@ class TestAudit(AuditConformance): ...
 
 
 class TestIsolation(IsolationConformance): ...
+
+
+class TestGraphs(GraphConformance): ...

@@ -51,6 +51,7 @@ TOPICS = (
     "namespaces",
     "audit",
     "isolation",
+    "graphs",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
@@ -68,6 +69,7 @@ from windlass.testing.conformance.feed import FeedConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
+from windlass.testing.conformance.graphs import GraphConformance  # noqa: E402
 from windlass.testing.conformance.isolation import IsolationConformance  # noqa: E402
 from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
@@ -119,6 +121,7 @@ SUITES = (
     NamespaceConformance,
     AuditConformance,
     IsolationConformance,
+    GraphConformance,
 )
 
 __all__ = [
@@ -154,4 +157,5 @@ __all__ = [
     "NamespaceConformance",
     "AuditConformance",
     "IsolationConformance",
+    "GraphConformance",
 ]

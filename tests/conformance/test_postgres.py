@@ -31,6 +31,7 @@ from windlass.testing.conformance import (
     GateConformance,
     GraphConformance,
     IsolationConformance,
+    JobConformance,
     LeftoverConformance,
     LogConformance,
     MendingConformance,
@@ -234,3 +235,6 @@ class TestIsolation(IsolationConformance): ...
 
 class TestGraphs(GraphConformance):
     until_blocked = TestFencing.until_blocked
+
+
+class TestJobs(JobConformance): ...

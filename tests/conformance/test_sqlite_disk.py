@@ -26,6 +26,7 @@ from windlass.testing.conformance import (
     GateConformance,
     GraphConformance,
     IsolationConformance,
+    JobConformance,
     LeftoverConformance,
     LogConformance,
     MendingConformance,
@@ -156,3 +157,6 @@ class TestIsolation(IsolationConformance): ...
 
 
 class TestGraphs(GraphConformance): ...
+
+
+class TestJobs(JobConformance): ...

@@ -25,6 +25,7 @@ from windlass.testing.conformance import (
     GateConformance,
     GraphConformance,
     IsolationConformance,
+    JobConformance,
     LeftoverConformance,
     LogConformance,
     MendingConformance,
@@ -163,3 +164,6 @@ class TestIsolation(IsolationConformance): ...
 
 
 class TestGraphs(GraphConformance): ...
+
+
+class TestJobs(JobConformance): ...

@@ -52,6 +52,7 @@ TOPICS = (
     "audit",
     "isolation",
     "graphs",
+    "jobs",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
@@ -71,6 +72,7 @@ from windlass.testing.conformance.finishing import FinishingConformance  # noqa:
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
 from windlass.testing.conformance.graphs import GraphConformance  # noqa: E402
 from windlass.testing.conformance.isolation import IsolationConformance  # noqa: E402
+from windlass.testing.conformance.jobs import JobConformance  # noqa: E402
 from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
 from windlass.testing.conformance.mending import MendingConformance  # noqa: E402
@@ -122,6 +124,7 @@ SUITES = (
     AuditConformance,
     IsolationConformance,
     GraphConformance,
+    JobConformance,
 )
 
 __all__ = [
@@ -158,4 +161,5 @@ __all__ = [
     "AuditConformance",
     "IsolationConformance",
     "GraphConformance",
+    "JobConformance",
 ]

@@ -87,12 +87,14 @@ async def cancel_tree(tx: Tx, tree: Tree, *, cause: str, deed: Deed, ending: Run
     noted = [_noted(run, *(first if run.id == root.id else _because(run, deed))) for run in runs]
     await tx.log.append(noted)
     settled = Settled()
+    over = {run.id for run in runs}  # those wait for nobody any more
+    around = {id: run for id, run in tree.around.items() if id not in over}
     for graph in tree.graphs:
-        settled.add(await _settle(tx, graph, tree, runs, *first, ending=ending))
+        settled.add(await _settle(tx, graph, replace(tree, around=around), runs, *first, ending=ending))
     if tree.parent is None or root.kind is RunKind.GRAPH:
         return Ended(runs=runs, settled=settled)
     ended = [(root.id, tree.parent.id, RunStatus.CANCELLED)]
-    woken = await wake_parents(tx, ended, {tree.parent.id: tree.parent}, now=now)
+    woken = await wake_parents(tx, ended, {tree.parent.id: around.get(tree.parent.id, tree.parent)}, now=now)
     return Ended(runs=runs, woken=tuple(woken), settled=settled)
 
 

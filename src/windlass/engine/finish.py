@@ -125,7 +125,9 @@ class FinishRuns:
             # A parent that ended in this very batch waits for nobody any more.
             over = {item.run_id for ordinal, item in enumerate(items) if ordinal in done}
             waiting = {id: run for id, run in locked.items() if id not in over}
-            self._told.extend(await wake_parents(tx, ended, waiting, now=now))
+            told = await wake_parents(tx, ended, waiting, now=now)
+            locked.update({run.id: run for run in told})  # graphs of the same parent count on from here
+            self._told.extend(told)
 
     def after_commit(self, items: Sequence[FinishRun], outcomes: Sequence[Any]) -> None:
         hub, endings, namespaces = self._parts.hub, self._parts.endings, set()

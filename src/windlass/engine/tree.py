@@ -26,7 +26,7 @@ class Tree(Struct, frozen=True, kw_only=True):
     parent: Run | None = None  # of the root
     schedules: tuple[Schedule, ...] = ()  # the one that started the root, or its graph, if there is one
     graphs: tuple[Graph, ...] = ()  # those among them, and the one that the root is a job of
-    around: Mapping[RunId, Run] = {}  # every run that is locked
+    around: dict[RunId, Run] = {}  # every run that is locked
 
     @property
     def graph(self) -> Graph | None:

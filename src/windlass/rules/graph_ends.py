@@ -53,13 +53,11 @@ def _brief(failure: Failure | None) -> str:
     return f"{failure.type}: {first[:200]}" if first else failure.type
 
 
-def is_cancelled_with(job: JobState, graph: Graph) -> bool:
-    """Does this job end when its graph is cancelled? Cleanup jobs get their turn; asked a second time, they end too."""
-    return not job.is_cleanup or graph.ending is not None
-
-
 def time_left(job: JobState, graph: Graph) -> Duration | None:
-    """The time-out of a job whose needs are met now; what cleans up behind a cancelled graph has a bound."""
-    if graph.ending is None:
-        return job.timeout_for
-    return CLEANUP_FOR if job.timeout_for is None else min(job.timeout_for, CLEANUP_FOR)
+    """The time-out of a job whose needs are met now."""
+    return job.timeout_for if graph.ending is None else cleanup_time(job.timeout_for)
+
+
+def cleanup_time(timeout_for: Duration | None) -> Duration:
+    """What cleans up behind a graph that ends has a bound, also if it has no time-out."""
+    return CLEANUP_FOR if timeout_for is None else min(timeout_for, CLEANUP_FOR)

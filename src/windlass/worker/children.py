@@ -51,9 +51,12 @@ class RunChild(Child[Any]):
         host, by = self._asking.host, self._asking.execution.claimed.run_id
 
         async def cancel() -> bool:
-            command = CancelRun(namespace=host.namespace, run_id=RunId(self.id), by=by)
-            # Not whether this call did it: tried again after a crash, it would say no to its own deed.
-            return (await host.work.cancel_child(self._claim(), command)).status is RunStatus.CANCELLED
+            # After a crash it may be asked again, and asked twice a graph would end with its cleanup jobs.
+            is_again = self._asking.execution.claimed.attempts > 1
+            command = CancelRun(namespace=host.namespace, run_id=RunId(self.id), by=by, is_again=is_again)
+            done = await host.work.cancel_child(self._claim(), command)
+            # Not only whether this call did it: tried again after a crash, it would say no to its own deed.
+            return done.is_done or done.status is RunStatus.CANCELLED
 
         definition = _own(f"{self._key}/cancel", cancel)
         return self._asking.execution.ask(self._asking.for_own_step(definition, ()))

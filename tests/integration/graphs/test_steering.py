@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from tests.integration.graphs.looking import ends, infos, row, until
-from windlass import App, Graph, JobContext, NotFound, RunCancelled, WrongState, after
+from windlass import App, Context, Graph, JobContext, NotFound, RunCancelled, Spawn, WrongState, after
+from windlass.model.graph import ListGraphs, ListJobs
 from windlass.testing.harness import Harness
 
 
 def waiting_graph(app: App, *, window: int | None = None) -> Graph:
     """A matrix that waits for an event, and a job and a matrix that clean up behind it."""
     go, graph = app.event("go", str), app.graph("release")
-    options = {} if window is None else {"max_parallel": window}
+    options: dict[str, Any] = {} if window is None else {"max_parallel": window}
 
     @graph.job(matrix={"n": [1, 2, 3]}, **options)
     async def work(ctx: JobContext, n: int) -> str:
@@ -24,7 +28,7 @@ def waiting_graph(app: App, *, window: int | None = None) -> Graph:
 
     @graph.job(cleanup=True)
     async def lamp(ctx: JobContext) -> None:
-        await ctx.sleep("1h")
+        await ctx.sleep("5m")
 
     @graph.job(needs=[work])
     async def below(ctx: JobContext) -> None: ...
@@ -41,7 +45,7 @@ async def test_a_cancelled_graph_ends_once_its_cleanup_jobs_are_over(harness: Ha
     await until(handle, **{"tidy[1]": "completed", "tidy[2]": "completed", "tidy[3]": "completed"})
     assert await handle.status() == "waiting"
     assert "cancel" in await handle.explain()
-    await harness.advance("1h")
+    await harness.advance("5m")
 
     with pytest.raises(RunCancelled):
         await handle.result()
@@ -104,7 +108,7 @@ async def test_a_paused_graph_that_is_cancelled_lets_its_cleanup_jobs_run(harnes
 
     await handle.cancel()
     await until(handle, **{"tidy[1]": "completed", "lamp": "sleeping"})
-    await harness.advance("1h")
+    await harness.advance("5m")
 
     with pytest.raises(RunCancelled):
         await handle.result()
@@ -132,7 +136,7 @@ async def test_a_retry_keeps_what_completed_and_does_the_rest_and_all_below_it_a
 
     @graph.job(needs=[after(build, on="always")])
     async def report(ctx: JobContext) -> str:
-        return ctx.needs[build].status
+        return str(ctx.needs[build].status)
 
     @graph.job(needs=[after(build, on="failed")])
     async def page(ctx: JobContext) -> None: ...
@@ -160,7 +164,7 @@ async def test_a_retry_from_a_job_does_it_again_and_brings_the_members_of_a_gene
         return number
 
     @graph.group
-    async def parts(ctx: JobContext) -> list[object]:
+    async def parts(ctx: JobContext) -> list[Spawn]:
         rounds[0] += 1
         return [graph.spawn(check, number, name=f"part-{number}") for number in range(1 + rounds[0])]
 
@@ -189,7 +193,7 @@ async def test_a_graph_whose_time_is_over_fails_and_its_cleanup_jobs_run(harness
 
     @graph.job(needs=[after(slow, on="always")], cleanup=True)
     async def tidy(ctx: JobContext) -> str:
-        return ctx.needs[slow].status
+        return str(ctx.needs[slow].status)
 
     handle = await harness.app.start(graph)
     await until(handle, slow="sleeping")
@@ -201,3 +205,95 @@ async def test_a_graph_whose_time_is_over_fails_and_its_cleanup_jobs_run(harness
     assert view.run.status == "failed"
     assert view.failure is not None and view.failure.kind == "timeout"
     assert await handle.output("tidy") == "cancelled"
+
+
+async def test_a_run_that_waits_for_several_graphs_goes_on_when_the_last_of_them_is_over(harness: Harness) -> None:
+    small = harness.app.graph("small", input=int)
+
+    @small.job
+    async def only(ctx: JobContext) -> int:
+        if ctx.input == 7:
+            await ctx.sleep("1h")
+        return int(ctx.input)
+
+    @harness.app.workflow
+    async def plain(ctx: Context, number: int) -> int:
+        return number
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> int:
+        graphs, plains = await asyncio.gather(ctx.map(small, range(20)), ctx.map(plain, range(20)))
+        return len(graphs) + len(plains) + len(await ctx.map(small, range(5)))
+
+    assert await harness.run(parent) == 45
+
+
+async def test_a_parent_that_is_cancelled_takes_its_graphs_with_it(harness: Harness) -> None:
+    graph = waiting_graph(harness.app)
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> None:
+        child = await ctx.start(graph)
+        await child.result()
+
+    handle = await harness.app.start(parent)
+    await harness.until(handle, "waiting")
+    await harness.idle()
+    (child,) = (await harness.opened.graphs.list_graphs(ListGraphs(namespace="default"))).graphs
+
+    assert await handle.cancel()
+    await harness.advance("1h")
+
+    jobs = await harness.opened.graphs.list_jobs(ListJobs(namespace="default", graph=child.graph.id))
+    ended = {job.name: job.status.value for job in jobs.jobs}
+    assert ended["work[1]"] == ended["below"] == "cancelled"
+    assert ended["tidy[1]"] == ended["lamp"] == "completed"
+    (child,) = (await harness.opened.graphs.list_graphs(ListGraphs(namespace="default"))).graphs
+    assert child.run.status == "cancelled"
+
+
+async def test_what_joins_a_paused_graph_has_its_time_too(harness: Harness) -> None:
+    graph, go = harness.app.graph("release"), harness.app.event("go", str)
+
+    @harness.app.workflow
+    async def member(ctx: Context) -> None:
+        await ctx.receive(go)
+
+    @graph.group
+    async def parts(ctx: JobContext) -> list[Spawn]:
+        await ctx.receive(go)
+        return [graph.spawn(member, name="only", timeout="1h")]
+
+    handle = await harness.app.start(graph)
+    await until(handle, parts="waiting")
+    await handle.pause()
+    generator = harness.app.handle((await infos(handle))["parts"].id)
+    await generator.resume()
+    await generator.send(go, "now")
+    await until(handle, only="paused")
+
+    await handle.resume()
+    await harness.advance("2h")
+
+    await until(handle, only="failed")
+
+
+async def test_a_cleanup_job_has_ten_minutes_once_its_graph_ends(harness: Harness) -> None:
+    graph = harness.app.graph("release")
+
+    @graph.job(cleanup=True)
+    async def lamp(ctx: JobContext) -> None:
+        await ctx.sleep("1d")
+
+    @graph.job(needs=[lamp])
+    async def below(ctx: JobContext) -> None: ...
+
+    handle = await harness.app.start(graph)
+    await until(handle, lamp="sleeping")
+    await handle.cancel()
+
+    await harness.advance("11m")
+
+    await until(handle, lamp="failed", below="cancelled")
+    with pytest.raises(RunCancelled):
+        await handle.result()

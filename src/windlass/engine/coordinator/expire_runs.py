@@ -68,6 +68,7 @@ async def _expire(parts: Parts, namespace: str, late: Sequence[LateRun]) -> int:
         over = {run.id for run in going}  # one of these waits for nobody any more
         waiting = {id: run for id, run in locked.items() if id not in over}
         woken = await wake_parents(tx, ended, waiting, now=now)
+        waiting.update({run.id: run for run in woken})
         settled = Settled()
         for graph in graphs.values():
             jobs = {run.job: RunStatus.FAILED for run in going if run.graph == graph.id and run.job is not None}

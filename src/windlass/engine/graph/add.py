@@ -6,6 +6,7 @@ that brought it, and leaves the rest as it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from msgspec import Struct, field
@@ -24,6 +25,7 @@ from windlass.model.graph import OPENED, Added, AddJobs, Edge, Graph, NewJob
 from windlass.model.run import Run, RunId, RunKind, RunStatus
 from windlass.notify.local import queue_topic
 from windlass.rules import runs as run_rules
+from windlass.rules.graph_ends import cleanup_time
 from windlass.rules.graphs import Known, check_graph, member_edges
 from windlass.store.base import Tx
 from windlass.store.queries.graphs import Counted
@@ -145,7 +147,7 @@ async def _resolve(tx: Tx, run: Run, locked: Locked, command: AddJobs, ids: list
         raise InvalidInput("This job is no generator, and brings no jobs.", reason="invalid_graph")
     existing = await tx.jobs.all(run.namespace, graph.id)
     known = _known(existing, await tx.edges.of_graph(run.namespace, graph.id), resolving=group)
-    jobs = check_graph(_as_members(command.jobs, existing, group), known=known, group=group)
+    jobs = check_graph(_as_members(command.jobs, existing, graph, group), known=known, group=group)
     place = Place(
         namespace=run.namespace,
         graph=graph.id,
@@ -186,11 +188,13 @@ def _known(existing: list[KnownJob], edges: list[Edge], *, resolving: str) -> Kn
     )
 
 
-def _as_members(jobs: tuple[NewJob, ...], existing: list[KnownJob], group: str) -> tuple[NewJob, ...]:
-    """What cleans up brings what cleans up."""
+def _as_members(jobs: Sequence[NewJob], existing: Sequence[KnownJob], graph: Graph, group: str) -> Sequence[NewJob]:
+    """What cleans up brings what cleans up, and no more time than it has itself."""
     if any(job.is_cleanup for job in existing if job.name == group):
-        return tuple(replace(job, is_cleanup=True) for job in jobs)
-    return jobs
+        jobs = [replace(job, is_cleanup=True) for job in jobs]
+    if graph.ending is None:
+        return jobs
+    return [replace(job, timeout_for=cleanup_time(job.timeout_for)) for job in jobs]
 
 
 async def _replace_group(tx: Tx, graph: Graph, group: str, known: Known, members: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ class Locked(Struct, frozen=True, kw_only=True):
     run: Run | None
     graph: Graph | None = None
     schedules: tuple[Schedule, ...] = ()
-    ancestors: Mapping[RunId, Run] = {}
+    ancestors: dict[RunId, Run] = {}
 
 
 async def lock_graphs(tx: Tx, wanted: Iterable[tuple[str, RunId | None]]) -> dict[tuple[str, RunId], Graph]:

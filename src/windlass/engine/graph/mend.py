@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from windlass.engine.graph.settle import Settled, release_jobs, settle
 from windlass.model.graph import Edge, Graph
@@ -16,7 +16,7 @@ from windlass.store.queries.log import NewLogEntry
 
 
 async def mend_jobs(
-    tx: Tx, graph: Graph, names: Sequence[str], *, ancestors: Mapping[RunId, Run]
+    tx: Tx, graph: Graph, names: Sequence[str], *, ancestors: dict[RunId, Run]
 ) -> tuple[Settled, list[str]]:
     """Count again what these jobs wait for, and let them go, or skip them. Answers with those that were wrong."""
     jobs = await tx.jobs.lock(graph.namespace, graph.id, names=names)
@@ -45,7 +45,7 @@ async def mend_jobs(
 
 
 async def fail_drifted(
-    tx: Tx, graph: Graph, names: Sequence[str], *, ancestors: Mapping[RunId, Run]
+    tx: Tx, graph: Graph, names: Sequence[str], *, ancestors: dict[RunId, Run]
 ) -> tuple[Settled, list[str]]:
     """End jobs that nobody can execute any more, if nobody has begun to. Answers with those that were."""
     jobs = await tx.jobs.lock(graph.namespace, graph.id, names=names)

@@ -52,14 +52,15 @@ async def settle(
     graph: Graph,
     ended: Mapping[str, RunStatus],
     *,
-    ancestors: Mapping[RunId, Run],
+    ancestors: dict[RunId, Run],
     skips: Mapping[str, str] | None = None,
     dispatch: Dispatch | None = None,
     closing: tuple[str, Deed] = ("finish", Deed()),
 ) -> Settled:
     """Go on with a graph that is locked: these jobs are over, and `skips` must be, because of the jobs named.
 
-    `ancestors` holds the parent of the graph, locked, if it has one. `closing` is what the log says of its end.
+    `ancestors` holds the parent of the graph, locked, if it has one, as it stands; what is written to it is put there.
+    `closing` is what the log says of the end of the graph.
     """
     now = await tx.now()
     jobs, never_begun, decided = await _decide(tx, graph, ended, skips or {})
@@ -216,7 +217,7 @@ async def _close(
     tx: Tx,
     graph: Graph,
     settled: Settled,
-    ancestors: Mapping[RunId, Run],
+    ancestors: dict[RunId, Run],
     closing: tuple[str, Deed],
     *,
     now: Instant,
@@ -247,7 +248,11 @@ async def _close(
     settled.closed.append((run, status))
     if run.parent is not None and run.parent in ancestors:
         parents = {run.parent: ancestors[run.parent]}
-        settled.woken += await wake_parents(tx, [(run.id, run.parent, status)], parents, now=now)
+        woken = await wake_parents(tx, [(run.id, run.parent, status)], parents, now=now)
+        ancestors.update(
+            {parent.id: parent for parent in woken}
+        )  # the next graph of the same parent counts on from here
+        settled.woken += woken
 
 
 def tell_of_settled(parts: Parts, settled: Settled) -> None:

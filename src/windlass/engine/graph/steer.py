@@ -8,6 +8,7 @@ from windlass.engine.release import save_run
 from windlass.engine.settle import is_anything_here
 from windlass.model.graph import Graph, JobState
 from windlass.model.run import RESUMED_BY, Deed, Run, RunStatus
+from windlass.rules import graph_ends
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 from windlass.store.queries.jobs import SteeredJob
@@ -25,6 +26,7 @@ async def begin_to_end(
     if run.status is RunStatus.PAUSED:  # why it was held is no reason for its end
         await tx.runs.set_failure(run.namespace, id=run.id, failure=None)
     going = await resume_jobs(tx, graph, RESUMED_BY, deed) if graph.is_paused else ()
+    await tx.needs.bound(graph.namespace, graph.id, most_for=graph_ends.CLEANUP_FOR)
     return changed, going
 
 

@@ -264,6 +264,10 @@ class NeedQueries:
         """Pause jobs, or let them go on, with their log rows."""
         await self._connection.batch("steer_jobs", rows)
 
+    async def bound(self, namespace: str, graph: RunId, *, most_for: Duration) -> None:
+        """What is open of a graph that ends, and waits for no other job, gets no more time than this."""
+        await self._connection.run("bound_jobs", namespace=namespace, graph=graph, most_for=most_for)
+
     async def grant_turns(self, namespace: str, graph: RunId, names: Iterable[str]) -> None:
         """These wait for no sibling of their matrix any more."""
         turns = [_Turn(namespace=namespace, graph=graph, name=name) for name in names]

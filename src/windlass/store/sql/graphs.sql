@@ -27,7 +27,7 @@ insert into runs (namespace, id, name, version, queue, priority, status, availab
 values (:namespace, :id, :workflow, :version, :queue, :priority, :status,
         case when :status = 'pending' then {now} end, {now}, null,
         case when :status in ('completed', 'failed', 'cancelled', 'skipped') then {now} end,
-        case when :status = 'pending' then {now} + :timeout_for end, :graph, :name, 1 - :is_cleanup, :unmet, :kind,
+        case when :status in ('pending', 'paused') then {now} + :timeout_for end, :graph, :name, 1 - :is_cleanup, :unmet, :kind,
         case when :unmet = 0 then {now} end, :retry_of, :origin, :begun_at);
 insert into payloads (namespace, run_id, input, output) values (:namespace, :id, :input, :output);
 insert into jobs (namespace, graph, name, run_id, position, is_group, is_cleanup, group_name, matrix, max_parallel,
@@ -178,6 +178,11 @@ update graphs
    set jobs = jobs + :jobs, open = open + :open, completed = completed + :completed, failed = failed + :failed,
        cancelled = cancelled + :cancelled, skipped = skipped + :skipped, held = held + :held
  where namespace = :namespace and id = :id;
+
+-- name: bound_jobs
+-- What is open of a graph that ends, and may begin or has begun, gets no more time than this.
+update runs set expires_at = {least}({now} + :most_for, coalesce(expires_at, {now} + :most_for))
+ where namespace = :namespace and parent = :graph and finished_at is null and unmet = 0;
 
 -- name: steer_graph
 -- It is paused, goes on, or ends once its cleanup jobs are over.

@@ -18,7 +18,7 @@ created as (
                       expires_at, parent, parent_step, follows_parent, unmet, kind, ready_at, retry_of, origin, begun_at)
     select namespace, id, workflow, version, queue, priority, status, case when status = 'pending' then now end, now,
            case when status in ('completed', 'failed', 'cancelled', 'skipped') then now end,
-           case when status = 'pending' then now + timeout_for end, graph, name, 1 - is_cleanup, unmet, kind,
+           case when status in ('pending', 'paused') then now + timeout_for end, graph, name, 1 - is_cleanup, unmet, kind,
            case when unmet = 0 then now end, retry_of, origin, begun_at
       from given
 ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windlass.engine.audit import Audit
-from windlass.engine.graph.lock import lock_graph_of
+from windlass.engine.graph.lock import lock_graph_behind, lock_graph_of
 from windlass.engine.graph.pause import Steered, pause_graph
 from windlass.engine.parts import Parts
 from windlass.engine.release import save_run, tell_of_pause
@@ -22,6 +22,7 @@ async def pause_run(parts: Parts, command: PauseRun) -> RunStatus:
         locked = await lock_graph_of(tx, command.namespace, command.run_id)
         run = await lock_existing(tx, command.namespace, command.run_id)
         if run.kind is RunKind.GRAPH and not run.status.is_terminal:
+            locked = await lock_graph_behind(tx, locked, run)
             steered = await pause_graph(tx, locked, run, Deed(by=command.by, note=command.note))
             if steered.run != run:  # else it was asked for before, by whomever
                 await audit.note(tx, run.namespace, subject=run.id, before=run.status, after=RunStatus.PAUSED)

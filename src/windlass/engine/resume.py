@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windlass.engine.audit import Audit
-from windlass.engine.graph.lock import lock_graph_of
+from windlass.engine.graph.lock import lock_graph_behind, lock_graph_of
 from windlass.engine.graph.pause import Steered, resume_graph
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
@@ -32,7 +32,7 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
             return Steered(run=run)  # the first try was committed, its answer lost
         deed = Deed(by=command.by)
         if run.kind is RunKind.GRAPH:
-            steered = await resume_graph(tx, locked, run, deed)
+            steered = await resume_graph(tx, await lock_graph_behind(tx, locked, run), run, deed)
             await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=RunStatus.WAITING)
             return steered
         waits = [step for step in await tx.steps.open_waits(namespace, run_id=run_id) if not step.is_dropped]

@@ -51,21 +51,27 @@ def _too_large(command: AddJobs) -> InvalidInput:
 
 
 async def read_needs(asker: Asker, command: ReadNeeds) -> tuple[NeedsOf, ...]:
-    """Asked for again from the job on that the answer ended with, until nothing is missing."""
+    """Asked for again from the job on that an answer ended with, until nothing is missing.
+
+    Once an answer was cut, no more is asked for at a time than fitted into it: a server reads all it is asked for.
+    """
     found: dict[RunId, NeedsOf] = {}
-    claims, partial = command.claims, None
-    while True:
+    claims, partial, most = command.claims, None, len(command.claims)
+    while claims:
         skip = 0 if partial is None else len(found[partial].needs)
-        asked = of.ReadNeeds(namespace=command.namespace, claims=claims, skip=skip)
+        asked = of.ReadNeeds(namespace=command.namespace, claims=claims[:most], skip=skip)
         part: of.Needs = await asker.ask("ReadNeeds", asked, of.Needs)
         told = {needs.run_id: needs for needs in part.needs}
         if partial is not None:
             _join(found, partial, told.pop(partial, None))
         found.update(told)
-        if not part.has_more:
-            return tuple(found.values())
-        partial = part.needs[-1].run_id
-        claims = claims[[run_id for run_id, _ in claims].index(partial) :]
+        partial = None
+        if part.has_more:
+            partial, most = part.needs[-1].run_id, max(1, len(part.needs) - 1)
+            claims = claims[[run_id for run_id, _ in claims].index(partial) :]
+        else:
+            claims = claims[most:]
+    return tuple(found.values())
 
 
 def _join(found: dict[RunId, NeedsOf], run_id: RunId, rest: NeedsOf | None) -> None:

@@ -50,6 +50,16 @@ async def lock_graph_of(tx: Tx, namespace: str, run_id: RunId) -> Locked:
     return Locked(run=seen, graph=graph, schedules=tuple(schedules), ancestors=ancestors)
 
 
+async def lock_graph_behind(tx: Tx, locked: Locked, run: Run) -> Locked:
+    """The same for a run that is locked by now, should it have become a graph since it was looked at.
+
+    This once the graph is locked after its run: whoever waits for both the other way round is tried again.
+    """
+    if locked.graph is not None or graph_of(run) is None:
+        return locked
+    return await lock_graph_of(tx, run.namespace, run.id)
+
+
 def graph_of(run: Run) -> RunId | None:
     return run.id if run.kind is RunKind.GRAPH else run.graph
 

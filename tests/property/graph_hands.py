@@ -22,6 +22,9 @@ from windlass.model.worker import Served
 NAMESPACE = "default"
 SERVED = (Served("default", GRAPH), Served("default", JOB))
 VISIBLE_FOR = Duration(5 * MINUTE)
+NO_WAIT = Duration(0)
+SHORTLY = 0.0005
+TURNS_OF_LOOP = 50  # within which something is claimed that can be
 BROKEN = Failure(kind=FailureKind.LOGIC, type="Planned", message="as planned")
 
 
@@ -65,7 +68,7 @@ class Hands:
         await asyncio.gather(*(self._end(run) for run in chosen))
         return count
 
-    async def _claim(self, *, limit: int) -> list[ClaimedRun]:
+    async def _claim(self, *, limit: int, wait_for: Duration = NO_WAIT) -> list[ClaimedRun]:
         self._polls += 1
         return await self._engine.work.claim_runs(
             ClaimRuns(
@@ -75,7 +78,7 @@ class Hands:
                 served=SERVED,
                 limit=limit,
                 visibility_for=self._visibility_for,
-                wait_for=Duration(0),
+                wait_for=wait_for,
             )
         )
 
@@ -124,3 +127,36 @@ class Hands:
 
     async def is_over(self, graph: RunId) -> bool:
         return (await self._engine.runs.get_run(NAMESPACE, graph)).run.status.is_terminal
+
+
+class WaitingHands(Hands):
+    """Asks for more before it ends what it holds: so what it releases is claimed for it in the same transaction."""
+
+    _asking: asyncio.Task[list[ClaimedRun]] | None = None
+
+    async def turn(self, *, most: int = 3) -> int:
+        await self._take(most)
+        chosen = self._chance.sample(self.held, min(len(self.held), self._chance.randint(1, most)))
+        ids = {run.run_id for run in chosen}
+        self.held = [run for run in self.held if run.run_id not in ids]
+        await asyncio.gather(*(self._end(run) for run in chosen))
+        return len(chosen)
+
+    async def leave(self) -> None:
+        """Ask for nothing more."""
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.wait([self._asking])
+
+    async def _take(self, most: int) -> None:
+        """What has come; wait a moment for it if there is nothing else to do."""
+        for _ in range(TURNS_OF_LOOP):
+            if self._asking is not None and self._asking.done():
+                self.held += self._asking.result()
+                self._asking = None
+            if self._asking is None:
+                limit = self._chance.randint(1, 2 * most)
+                self._asking = asyncio.create_task(self._claim(limit=limit, wait_for=VISIBLE_FOR))
+            await asyncio.sleep(0 if self.held else SHORTLY)
+            if self.held:
+                return

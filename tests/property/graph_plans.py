@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from windlass.model.graph import Accepted, Need, NewJob, accepted
 from windlass.model.run import RunStatus
@@ -82,6 +83,10 @@ class Plan(Struct, frozen=True, kw_only=True):
         found |= {unit.name: COMPLETED if unit.brings in good else FAILED for unit in self.units if unit.brings}
         return found
 
+    def improved(self) -> Plan:
+        """The same graph, whose jobs all complete by now. What a generator brings stays as it is."""
+        return replace(self, units=tuple(_improved(unit) for unit in self.units))
+
     def jobs(self) -> tuple[NewJob, ...]:
         by_name = {unit.name: unit for unit in self.units}
         return tuple(job for name in self.written for job in self._new_jobs(by_name[name]))
@@ -126,6 +131,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         return tuple(
             Need(upstream=name, accepts=accepts, is_group=name in generators) for name, accepts in needs.items()
         )
+
+
+def _improved(unit: Unit) -> Unit:
+    nodes, members = (tuple(replace(node, end=COMPLETED) for node in some) for some in (unit.nodes, unit.members))
+    return replace(unit, nodes=nodes, members=members)
 
 
 # How one is made

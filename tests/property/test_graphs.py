@@ -6,17 +6,18 @@ import asyncio
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from tests.memory import folder_in_memory
-from tests.property.graph_hands import VISIBLE_FOR, Hands, start_of
+from tests.property.graph_hands import NAMESPACE, VISIBLE_FOR, Hands, WaitingHands, start_of
 from tests.property.graph_plans import Brings, Plan, end_of_graph, expected, make_plan
 from tests.scale import SCALE
+from windlass.model.commands import CancelRun, PauseRun, ResumeRun, RetryRun
 from windlass.model.run import RunId, RunStatus, WorkerId
-from windlass.store.base import Store
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.checkers import CHECKERS
@@ -27,9 +28,11 @@ from windlass.testing.faults import Faults, Point
 
 EXAMPLES = 60 * SCALE
 CRASHES = 25 * SCALE
+WAITING = 25 * SCALE
+DISTURBED = 15 * SCALE
+OFTEN = 0.3
 CHECKED = ("I-09", "I-10", "I-15", "I-17", *(f"I-{number}" for number in range(26, 32)), "graphs", "I-65")
 SMALL = (30, 34, 48)  # plans of these numbers have groups with members, a window, and jobs that are skipped
-TURNS = 1_000  # after which a graph is stuck
 
 numbers = some.integers(0, 1_000_000)
 
@@ -43,13 +46,35 @@ def check(plan: Plan, snapshot: Snapshot, graph: RunId) -> None:
     wanted = expected(plan)
     assert ends_in(snapshot, graph) == wanted
     assert snapshot.runs[graph].status == end_of_graph(wanted)
+    assert complaints(snapshot) == []
+
+
+def complaints(snapshot: Snapshot) -> list[str]:
     evidence = Evidence(snapshots=(snapshot,))
-    assert [text for number in CHECKED for text in CHECKERS[number](evidence)] == []
+    return [text for number in CHECKED for text in CHECKERS[number](evidence)]
 
 
-async def contradictions(store: Store) -> list[str]:
-    found = await store.read("inconsistencies", lambda tx: CheckQueries(tx.connection).inconsistencies())
-    return [f"{item.rule}: {item.subject}" for item in found]
+class Site:
+    """An empty database, and an engine on it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = SqliteStore(":memory:", clock=self.clock)
+        self.engine = engine_on(self.store, self.clock)
+
+    async def __aenter__(self) -> Self:
+        await self.store.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.store.close()
+
+    async def look(self) -> Snapshot:
+        return await take_snapshot(self.store, at=self.clock.now(), life=1)
+
+    async def contradictions(self) -> list[str]:
+        found = await self.store.read("look", lambda tx: CheckQueries(tx.connection).inconsistencies())
+        return [f"{item.rule}: {item.subject}" for item in found]
 
 
 # In any order
@@ -65,20 +90,107 @@ def test_how_jobs_end_decides_what_becomes_of_the_others_in_any_order(number: in
 
 
 async def in_some_order(plan: Plan, chance: random.Random) -> None:
-    clock = FakeClock()
-    store = SqliteStore(":memory:", clock=clock)
-    await store.open()
-    engine = engine_on(store, clock)
-    graph = (await engine.runs.start_run(start_of(plan))).run_id
-    hands = Hands(engine, [plan], chance, worker=WorkerId("wrk_1"))
-    for _ in range(TURNS):
-        ended = await hands.turn()
-        assert await contradictions(store) == []
-        if not ended:
-            break
-    snapshot = await take_snapshot(store, at=clock.now(), life=1)
-    await store.close()
+    async with Site() as site:
+        graph = (await site.engine.runs.start_run(start_of(plan))).run_id
+        hands = Hands(site.engine, [plan], chance, worker=WorkerId("wrk_1"))
+        while await hands.turn():
+            assert await site.contradictions() == []
+        check(plan, await site.look(), graph)
+
+
+@pytest.mark.spec("invariants:I-26", "invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-31")
+async def test_workers_that_wait_are_given_what_others_release_once(figures: list[str]) -> None:
+    given = 0
+    for number in range(WAITING):
+        snapshot = await by_two_that_wait(random.Random(f"waiting {number}"))
+        given += sum(entry.cause == "dispatch" and entry.from_status is not None for entry in snapshot.log)
+
+    figures.append(f"{WAITING} graphs: {given} jobs given to workers that waited")
+    assert given >= WAITING
+
+
+async def by_two_that_wait(chance: random.Random) -> Snapshot:
+    """Each has a claim that waits while it ends jobs."""
+    plan = make_plan(1, chance)
+    async with Site() as site:
+        graph = (await site.engine.runs.start_run(start_of(plan))).run_id
+        both = [WaitingHands(site.engine, [plan], chance, worker=WorkerId(f"wrk_{name}")) for name in "ab"]
+        while sum([await hands.turn() for hands in both]):
+            assert await site.contradictions() == []
+        for hands in both:
+            await hands.leave()
+        snapshot = await site.look()
     check(plan, snapshot, graph)
+    return snapshot
+
+
+# With people who interfere
+
+
+@pytest.mark.parametrize("number", range(DISTURBED))
+async def test_pauses_change_nothing(number: int) -> None:
+    chance = random.Random(f"paused {number}")
+    plan = make_plan(1, chance)
+    async with Site() as site:
+        graph = (await site.engine.runs.start_run(start_of(plan))).run_id
+        hands = Hands(site.engine, [plan], chance, worker=WorkerId("wrk_1"))
+        await hands.turn()
+        is_paused = False
+        while await hands.turn() or is_paused:
+            assert await site.contradictions() == []
+            if await hands.is_over(graph):
+                break
+            if is_paused:
+                await site.engine.control.resume_run(ResumeRun(namespace=NAMESPACE, run_id=graph))
+            elif is_paused := chance.random() < OFTEN:
+                await site.engine.control.pause_run(PauseRun(namespace=NAMESPACE, run_id=graph))
+                continue
+            is_paused = False
+        check(plan, await site.look(), graph)
+
+
+@pytest.mark.spec("invariants:I-13", "invariants:I-27", "invariants:I-28")
+@pytest.mark.parametrize("number", range(DISTURBED))
+async def test_a_cancelled_graph_ends_as_a_whole(number: int) -> None:
+    chance = random.Random(f"cancelled {number}")
+    plan = make_plan(1, chance)
+    async with Site() as site:
+        graph = (await site.engine.runs.start_run(start_of(plan))).run_id
+        hands = Hands(site.engine, [plan], chance, worker=WorkerId("wrk_1"))
+        for _ in range(chance.randint(1, 6)):
+            await hands.turn()
+        was_over = await hands.is_over(graph)
+        await site.engine.control.cancel_run(CancelRun(namespace=NAMESPACE, run_id=graph))
+        while await hands.turn():
+            pass
+        snapshot = await site.look()
+
+    assert snapshot.runs[graph].status == (end_of_graph(expected(plan)) if was_over else RunStatus.CANCELLED)
+    assert complaints(snapshot) == []
+
+
+@pytest.mark.parametrize("is_better", [False, True])
+@pytest.mark.parametrize("number", range(DISTURBED))
+async def test_a_graph_that_is_tried_again_ends_as_one_that_is_begun_anew(number: int, is_better: bool) -> None:
+    """What had completed is kept, unless something before it is done again: so nobody can tell the difference."""
+    chance = random.Random(f"again {number}")
+    plan = make_plan(1, chance)
+    async with Site() as site:
+        graph = (await site.engine.runs.start_run(start_of(plan))).run_id
+        hands = Hands(site.engine, [plan], chance, worker=WorkerId("wrk_1"))
+        while await hands.turn():
+            pass
+        if end_of_graph(expected(plan)) is RunStatus.COMPLETED:
+            return
+        plan = plan.improved() if is_better else plan
+        again = await site.engine.control.retry_run(RetryRun(namespace=NAMESPACE, run_id=graph))
+        assert await site.contradictions() == []
+        hands = Hands(site.engine, [plan], chance, worker=WorkerId("wrk_2"))
+        while await hands.turn():
+            assert await site.contradictions() == []
+        snapshot = await site.look()
+
+    check(plan, snapshot, again.run_id)
 
 
 def test_the_plans_have_every_shape() -> None:

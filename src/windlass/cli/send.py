@@ -39,7 +39,7 @@ def send(
 ) -> None:
     """Send an event to a run, which keeps it until it is received, once.
 
-    RUN is the id of a run or the beginning of it. PAYLOAD is a JSON value, or a word that is taken as text; null if
+    RUN is the id of a run or the beginning of it, or GRAPH/JOB. PAYLOAD is a JSON value, or a word that is taken as text; null if
     the event has none. Without --app it is stored as it is, whatever the program expects.
     """
     run, event, payload = _told_apart(words, key=key)
@@ -89,7 +89,7 @@ def _told_apart(words: Sequence[str], *, key: str | None) -> tuple[str | None, s
     if payload == "PAYLOAD":  # typed as it was advised
         raise click.UsageError("PAYLOAD stands for what the event brings, in JSON: 12, or null if that is nothing.")
     try:
-        run = lookup.check_prefix(runs[0]) if runs else None
+        run = lookup.check_meant(runs[0]) if runs else None
         return run, check_name(event, what="event name"), Json().convert(payload, None, None)
     except InvalidInput as refused:
         raise click.UsageError(str(refused)) from None

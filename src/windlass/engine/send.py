@@ -10,7 +10,7 @@ from windlass.engine.release import save_run
 from windlass.errors import AlreadyExists, InvalidInput, WrongState
 from windlass.model.commands import SendEvent, Sent
 from windlass.model.message import MessageKind
-from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.run import Run, RunId, RunKind, RunStatus
 from windlass.notify.local import queue_topic, worker_topic
 from windlass.rules import runs as rules
 from windlass.rules.limits import MOST_EVENTS
@@ -40,6 +40,9 @@ async def send_event(parts: Parts, command: SendEvent, *, guard: Guard | None = 
         is_new = True
         if run.status.is_terminal:
             raise WrongState("Run", run.id, run.status, wanted="one that can still receive an event")
+        if run.kind is RunKind.GRAPH:
+            hint = "Send it to the job that waits for it: windlass show GRAPH names the jobs, GRAPH/JOB is one of them."
+            raise WrongState("Run", run.id, "a graph, whose jobs receive events", wanted="a job", hint=hint)
         if await tx.inbox.count(command.namespace, run_id=run.id) >= MOST_EVENTS:
             raise InvalidInput(f"A run takes at most {MOST_EVENTS:,} messages.", reason="too_many_events")
         await tx.inbox.add(

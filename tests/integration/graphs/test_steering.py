@@ -297,3 +297,11 @@ async def test_a_cleanup_job_has_ten_minutes_once_its_graph_ends(harness: Harnes
     await until(handle, lamp="failed", below="cancelled")
     with pytest.raises(RunCancelled):
         await handle.result()
+
+
+async def test_events_are_for_jobs_and_not_for_their_graph(harness: Harness) -> None:
+    handle = await harness.app.start(waiting_graph(harness.app))
+    await until(handle, **{"work[1]": "waiting"})
+
+    with pytest.raises(WrongState, match="GRAPH/JOB"):
+        await handle.send("go", "now")

@@ -195,6 +195,7 @@ COLD = {
     "add_needs": "writes rows by their primary key, as meet_needs does, when a generator ends",
     "lock_open_jobs": "reads the jobs of one graph, for a person who cancels, pauses or resumes it",
     "steer_jobs": "writes rows by their primary key, for a person",
+    "bound_jobs": "reads the jobs of one graph, when it is cancelled or out of time",
     "contents_of_runs": "reads rows by their primary key, as inputs_of_runs does, for a person who tries a graph again",
     "waiting_jobs": "reads a page of an index that holds nothing else, now and then",
     "open_graphs": "the same",

@@ -234,3 +234,64 @@ async def test_members_may_need_groups_and_jobs_that_are_over_and_one_that_faile
     assert set(found["b-group"].needs) == {"first", "a-1", "a-2"}
     assert set(found["b-matrix"].needs) == {"test[1]", "test[2]"}
     assert (found["b-broken"].skipped_by, found["b-below"].skipped_by) == ("broken", "b-broken")
+
+
+@pytest.mark.spec("graphs:32", "graphs:43", "security:65")
+async def test_of_two_edges_to_one_job_both_hold_and_a_matrix_may_wait_for_a_group(harness: Harness) -> None:
+    graph = harness.app.graph("release")
+
+    @harness.app.workflow
+    async def piece(ctx: JobContext, number: int) -> int:
+        if number == 2:
+            raise ValueError("two")
+        return number
+
+    @graph.group
+    async def first(ctx: JobContext) -> list[Spawn]:
+        return [graph.spawn(piece, number, name=f"a-{number}") for number in (1, 2)]
+
+    @graph.job(needs=[after(first, on="always")], matrix={"n": [1, 2, 3]}, max_parallel=1)
+    async def test(ctx: JobContext, n: int) -> int:
+        return n * len(ctx.needs[first])
+
+    @graph.group(needs=[after(first, on="always")])
+    async def second(ctx: JobContext) -> list[Spawn]:
+        always = after(first, on="always")
+        return [
+            graph.spawn(piece, 3, name="b-1", needs=[always, "a-1"]),
+            graph.spawn(piece, 4, name="b-2", needs=[always, "a-2"]),
+        ]
+
+    handle = await harness.app.start(graph)
+
+    assert "1 of 9 jobs failed: a-2 (ValueError: two)" in await failure(handle)
+    assert {name: edge.accepts for name, edge in (await edges(harness, handle, "b-2")).items()} == {
+        "first": EVERY_END,
+        "a-1": EVERY_END,
+        "a-2": COMPLETED_ONLY,
+    }
+    found = await infos(handle)
+    assert (found["b-1"].status, found["b-2"].status, found["b-2"].skipped_by) == ("completed", "skipped", "a-2")
+    assert await handle.output(test) == [2, 4, 6]
+
+
+@pytest.mark.spec("graphs:35")
+async def test_a_graph_of_nothing_but_a_generator_is_over_when_what_that_brought_is(harness: Harness) -> None:
+    graph = harness.app.graph("release")
+
+    @harness.app.workflow
+    async def piece(ctx: JobContext) -> str:
+        await ctx.sleep("1h")
+        return ctx.job
+
+    @graph.group
+    async def parts(ctx: JobContext) -> list[Spawn]:
+        return [graph.spawn(piece, name="only")]
+
+    handle = await harness.app.start(graph)
+    await until(handle, parts="completed", only="sleeping")
+    assert await handle.status() == "waiting"
+    await harness.advance("1h")
+
+    assert (await handle.result()).completed == 2
+    assert await handle.output(parts) == ["only"]

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.conftest import OpenHarness
 from tests.integration.graphs.looking import edges, ends, failure, infos, unmet, until, until_looked_after, views
 from windlass import App, Context, Graph, JobContext, Spawn, after
+from windlass.model.graph import ListJobs
 from windlass.model.run import RunId
 from windlass.settings import Settings
 from windlass.store.base import Tx
@@ -97,6 +98,26 @@ async def test_a_graph_goes_on_in_another_process_and_ends_the_same_whoever_ran_
     async with two.app.worker(queues=("default", "left", "right")):
         await failure(alone)
     assert await ends(several) == await ends(alone) == EXPECTED
+
+
+@pytest.mark.spec("graphs:35", "graphs:52", "graphs:54", "invariants:I-27", "invariants:I-31")
+async def test_wherever_its_worker_dies_a_graph_has_the_same_jobs_and_ends() -> None:
+    harness, ran = Harness(), list[tuple[str, str]]()
+    graph = declare(harness.app, ran, "one")
+    found: list[dict[str, str]] = []
+
+    async def check(again: Harness, handle: Any) -> None:
+        page = await again.opened.graphs.list_jobs(ListJobs(namespace="default", graph=RunId(handle.id)))
+        found.append({view.name: view.status.value for view in page.jobs})
+
+    async with harness:
+        report = await harness.crash_everywhere(graph, check=check)
+
+    assert {"before the jobs of release.parts was recorded", "after the jobs of release.parts was recorded"} <= {
+        str(point) for point in report.points
+    }
+    assert len(found) > len(report.points) > 20
+    assert all(jobs == EXPECTED for jobs in found)
 
 
 @pytest.mark.spec("graphs:48", "graphs:53", "graphs:54", "graphs:37", "graphs:21")

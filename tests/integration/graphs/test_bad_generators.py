@@ -10,6 +10,7 @@ import pytest
 from tests.integration.graphs.looking import edges, ends, failure, infos, row
 from windlass import App, Context, Graph, JobContext, after
 from windlass.testing.harness import Harness
+from windlass.testing.wired import Wired
 
 Returned = Callable[[App, Graph, Any], Any]
 
@@ -176,3 +177,30 @@ async def test_a_job_that_asks_for_what_it_does_not_need_fails_and_hears_what_th
     assert "Did you mean 'build'?" in errors["mistyped"]
     assert "KeyError" in errors["key"]
     assert (await ends(handle))["build"] == "completed"
+
+
+@pytest.mark.spec("security:69")
+async def test_jobs_that_do_not_fit_into_one_call_to_a_server_fail_who_brings_them_and_say_so(harness: Harness) -> None:
+    text = "x" * 100_000  # sixty times that is more than a call to a server takes
+    graph = harness.app.graph("release")
+
+    @harness.app.workflow
+    async def piece(ctx: Context, text: str) -> int:
+        return len(text)
+
+    @graph.group
+    async def parts(ctx: JobContext) -> Any:
+        return [graph.spawn(piece, text, name=f"part-{number}") for number in range(60)]
+
+    @graph.job(needs=[after(parts, on="always")])
+    async def report(ctx: JobContext) -> int:
+        return len(ctx.needs[parts])
+
+    handle = await harness.app.start(graph)
+    if isinstance(harness.opened, Wired):
+        assert "parts (InvalidGraph: 60 jobs" in await failure(handle)
+        assert "do not fit into one call to a server" in ((await infos(handle))["parts"].error or "")
+        assert await handle.output(report) == 0
+    else:
+        assert (await handle.result()).completed == 62
+        assert await handle.output(report) == 60

@@ -24,7 +24,7 @@ SERVED = (Served("default", GRAPH), Served("default", JOB))
 VISIBLE_FOR = Duration(5 * MINUTE)
 NO_WAIT = Duration(0)
 SHORTLY = 0.0005
-TURNS_OF_LOOP = 50  # within which something is claimed that can be
+TURNS_OF_LOOP = 20  # within which something is claimed that can be
 BROKEN = Failure(kind=FailureKind.LOGIC, type="Planned", message="as planned")
 
 

@@ -61,6 +61,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     brings: Brings | None = None
     max_parallel: int | None = None
     fail_fast: bool = False
+    is_cleanup: bool = False  # what it brings is too
 
     @property
     def is_matrix(self) -> bool:
@@ -102,6 +103,7 @@ class Plan(Struct, frozen=True, kw_only=True):
                 matrix=unit.name if unit.is_matrix else None,
                 max_parallel=unit.max_parallel,
                 fail_fast=unit.fail_fast,
+                is_cleanup=unit.is_cleanup,
             )
 
     def brought_by(self, generator: str) -> tuple[NewJob, ...] | None:
@@ -147,7 +149,7 @@ def make_plan(number: int, chance: random.Random, *, most: int = 30) -> Plan:
     units: list[Unit] = []
     while left > 0:
         unit = _make_unit(f"u{len(units)}", units, chance, most=left)
-        units.append(unit)
+        units.append(replace(unit, is_cleanup=chance.randint(1, 6) == 1))
         left -= len(unit.nodes) + len(unit.members)
     written = [unit.name for unit in units]
     chance.shuffle(written)

@@ -29,6 +29,9 @@ TABLES = {
     "namespaces",
     "api_keys",
     "audit",
+    "graphs",
+    "jobs",
+    "edges",
 }
 
 

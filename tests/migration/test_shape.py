@@ -83,6 +83,7 @@ async def test_a_fresh_sqlite_file_has_no_trigger_and_one_due_time_per_row(sqlit
         "starts_at",
         "begun_at",
         "scheduled_at",
+        "ready_at",
     ]
     assert {name for (name,) in everywhere} & FORMER_COLUMNS == set()
 

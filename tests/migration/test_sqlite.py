@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -32,6 +34,9 @@ TABLES = {
     "namespaces",
     "api_keys",
     "audit",
+    "graphs",
+    "jobs",
+    "edges",
 }
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 
@@ -265,6 +270,11 @@ def test_processes_that_migrate_at_once_all_succeed(path: Path) -> None:
     open_and_close(path)
 
 
+def rows_of(database: apsw.Connection, table: str, columns: Iterable[str]) -> list[tuple[Any, ...]]:
+    """What stands there under these names: later versions add others."""
+    return database.execute(f"select {', '.join(columns)} from {table}").fetchall()
+
+
 def test_what_is_in_a_table_that_is_made_anew_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass.store import migrate
 
@@ -277,15 +287,15 @@ def test_what_is_in_a_table_that_is_made_anew_stays(path: Path, monkeypatch: pyt
     for table, columns in values.items():
         marks = ", ".join("?" for _ in columns)
         database.execute(f"insert into {table} ({', '.join(columns)}) values ({marks})", tuple(columns.values()))
-    was = {table: database.execute(f"select * from {table}").fetchall() for table in values}
+    was = {table: rows_of(database, table, columns) for table, columns in values.items()}
     indexes = database.execute(INDEXES).fetchall()
     database.close()
 
     open_and_close(path)
 
     database = apsw.Connection(str(path))
-    assert {table: database.execute(f"select * from {table}").fetchall() for table in values} == was
+    assert {table: rows_of(database, table, columns) for table, columns in values.items()} == was
     assert None not in was["runs"][0]
     assert None not in was["steps"][0]
-    assert database.execute(INDEXES).fetchall() == indexes
+    assert set(indexes) <= set(database.execute(INDEXES).fetchall())
     database.close()

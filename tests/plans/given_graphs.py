@@ -26,7 +26,7 @@ IDS = [RunId(f"run_j{NUMBER + number}") for number in (33, 31, 32)]
 
 GRAPHS, JOBS, POSITION, HELD_JOBS = "graphs_pkey", "jobs_pkey", "jobs_position", "jobs_held"
 EDGES, UPSTREAM, NEEDS, OPEN_GRAPHS = "edges_pkey", "edges_upstream", "runs_needs", "graphs_open"
-RUN, PAYLOAD, PARENT = "runs_pkey", "payloads_pkey", "runs_parent"
+RUN, PAYLOAD, PARENT, GATES = "runs_pkey", "payloads_pkey", "runs_parent", "gates_pkey"
 
 # By fewer columns, it would be a walk through the graph.
 ENTERED_BY = {
@@ -131,6 +131,8 @@ def dispatching(*ids: RunId) -> Call:
             DispatchedJob(
                 namespace=NAMESPACE,
                 id=id,
+                queue="billing",
+                workflow="release.job",
                 was=RunStatus.WAITING,
                 worker=WorkerId("wrk_3"),
                 poll=1,
@@ -153,7 +155,7 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
     "create_jobs: one": (creating(1), (RUN, PAYLOAD, JOBS)),
     "create_edges": (joining("job-7", "job-4", "job-9"), (EDGES,)),
     "create_edges: one": (joining("job-7"), (EDGES,)),
-    "edges_below": (lambda tx: tx.edges.below(NAMESPACE, GRAPH, names=NAMES), (UPSTREAM,)),
+    "jobs_below": (lambda tx: tx.jobs.below(NAMESPACE, GRAPH, names=NAMES), (UPSTREAM, JOBS, RUN, PAYLOAD)),
     "edges_below_skipped": (lambda tx: tx.edges.below_skipped(NAMESPACE, GRAPH, names=NAMES), (UPSTREAM,)),
     "edges_of_jobs": (lambda tx: tx.edges.of_jobs(NAMESPACE, GRAPH, names=NAMES), (EDGES,)),
     "lock_jobs": (lambda tx: tx.jobs.lock(NAMESPACE, GRAPH, names=NAMES), (JOBS, RUN)),
@@ -163,12 +165,13 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
     "meet_needs": (lambda tx: tx.needs.meet(needing(met=1)), (RUN,)),
     "release_jobs": (releasing(*IDS), (RUN,)),
     "release_jobs: one": (releasing(IDS[0]), (RUN,)),
-    "dispatch_jobs": (dispatching(*IDS), (RUN,)),
-    "dispatch_jobs: one": (dispatching(IDS[0]), (RUN,)),
+    "dispatch_jobs": (dispatching(*IDS), (RUN, GATES)),
+    "dispatch_jobs: one": (dispatching(IDS[0]), (RUN, GATES)),
     "grant_turns": (lambda tx: tx.needs.grant_turns(NAMESPACE, GRAPH, NAMES), (JOBS,)),
-    "inputs_of_runs": (lambda tx: tx.jobs.inputs(NAMESPACE, IDS), (PAYLOAD,)),
-    "jobs_held_by": (lambda tx: tx.jobs.held_by(NAMESPACE, [(id, 1) for id in IDS]), (RUN,)),
-    "needs_of_jobs": (lambda tx: tx.jobs.needs(NAMESPACE, GRAPH, names=NAMES), (EDGES, JOBS, RUN, PAYLOAD)),
+    "needs_of_claims": (
+        lambda tx: tx.jobs.needs(NAMESPACE, [(id, 1) for id in IDS]),
+        (RUN, EDGES, JOBS, PAYLOAD),
+    ),
     "page_of_jobs": (
         lambda tx: tx.jobs.page(ListJobs(namespace=NAMESPACE, graph=GRAPH, after=100, limit=10)),
         (POSITION, RUN, PAYLOAD, EDGES),
@@ -196,7 +199,7 @@ COLD = {
     "lock_open_jobs": "reads the jobs of one graph, for a person who cancels, pauses or resumes it",
     "steer_jobs": "writes rows by their primary key, for a person",
     "bound_jobs": "reads the jobs of one graph, when it is cancelled or out of time",
-    "contents_of_runs": "reads rows by their primary key, as inputs_of_runs does, for a person who tries a graph again",
+    "contents_of_runs": "reads rows by their primary key, for a person who tries a graph again",
     "waiting_jobs": "reads a page of an index that holds nothing else, now and then",
     "open_graphs": "the same",
     "unclaimed_jobs": "reads the jobs of one graph that is not over, now and then",

@@ -40,7 +40,8 @@ class FinishRuns:
         namespaces = {item.namespace for item in items if item.job is not None}
         if namespaces and self._parts.offers.are_open:
             slots = self._parts.offers.set_aside(namespaces)
-            self._dispatch = Dispatch(slots, asked_at=self._parts.clock.monotonic())
+            store, asked_at = self._parts.store, self._parts.clock.monotonic()
+            self._dispatch = Dispatch(slots, asked_at=asked_at, is_gated_by_store=store.creates_behind_gates)
 
     def is_single(self, items: Sequence[FinishRun]) -> bool:
         return all(item.parent is None and item.schedule is None and item.knows_family for item in items)

@@ -24,6 +24,7 @@ class Offer:
         self._served = frozenset(command.served)
         self._waiter, self._orphan = waiter, orphan
         self._is_abandoned = False
+        self.is_open = True  # else its claim call only waits for what is in flight
 
     def serves(self, served: Served) -> bool:
         return served in self._served
@@ -35,8 +36,8 @@ class Offer:
     def accepts(self, served: Served) -> bool:
         return served in self._served and self.free > 0
 
-    def reserve(self) -> None:
-        self.in_flight += 1
+    def reserve(self, count: int = 1) -> None:
+        self.in_flight += count
 
     def deliver(self, run: ClaimedRun) -> None:
         self.in_flight -= 1
@@ -46,10 +47,11 @@ class Offer:
             self.taken.append(run)
             self._waiter.wake()
 
-    def give_back(self) -> None:
-        """The reserved slot was not needed: the start was a repeat, or failed."""
-        self.in_flight -= 1
-        self._waiter.wake()
+    def give_back(self, count: int = 1) -> None:
+        """Reserved slots were not needed: the start was a repeat, or failed; or no job was released."""
+        self.in_flight -= count
+        if not self.is_open:
+            self._waiter.wake()
 
     def abandon(self) -> None:
         """The caller is gone: whatever was or will be delivered goes back to the queue."""
@@ -83,8 +85,7 @@ class Slots:
     def give_back(self, used: Mapping[int, int]) -> None:
         """Those that nothing was claimed for; `used` says how many of each offer were delivered."""
         for offer, count in self._reserved:
-            for _ in range(count - used.get(id(offer), 0)):
-                offer.give_back()
+            offer.give_back(count - used.get(id(offer), 0))
 
 
 class Offers:
@@ -98,6 +99,7 @@ class Offers:
 
     def remove(self, offer: Offer) -> None:
         """No start may reserve a slot of it any more."""
+        offer.is_open = False
         if offer in self._open:
             self._open.remove(offer)
 
@@ -112,8 +114,7 @@ class Offers:
             (offer, offer.free) for offer in self._open if offer.command.namespace in namespaces and offer.free > 0
         ]
         for offer, count in reserved:
-            for _ in range(count):
-                offer.reserve()
+            offer.reserve(count)
         return Slots(reserved)
 
     def reserve(self, namespace: str, served: Served) -> Offer | None:

@@ -10,6 +10,7 @@ from windlass.model.run import RunStatus
 from windlass.store.rows import RUN_STATUS, Row, failure_from_bytes, run_from_row
 
 GRAPH_COLUMNS = 15  # the fragment {graph}
+EDGE_COLUMNS = 5  # the fragment {edge}
 JOB_COLUMNS = 11  # the fragment {job}; that of its run follows
 
 
@@ -73,16 +74,15 @@ def edge_from_row(row: Row) -> Edge:
 
 
 def met_from_row(row: Row) -> Met:
-    """Behind the name of the job that needs it."""
-    status: RunStatus = RUN_STATUS[row[4]]
+    status: RunStatus = RUN_STATUS[row[3]]
     return Met(
-        job=row[1],
-        workflow=row[2],
-        version=row[3],
+        job=row[0],
+        workflow=row[1],
+        version=row[2],
         status=status,
-        is_group=bool(row[5]),
-        group=row[6],
-        matrix=row[7],
-        output=row[8] if status is RunStatus.COMPLETED else None,
-        failure=failure_from_bytes(row[9]) if status is RunStatus.FAILED else None,
+        is_group=bool(row[4]),
+        group=row[5],
+        matrix=row[6],
+        output=row[7] if status is RunStatus.COMPLETED else None,
+        failure=failure_from_bytes(row[8]) if status is RunStatus.FAILED else None,
     )

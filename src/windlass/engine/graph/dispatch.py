@@ -6,7 +6,7 @@ Whoever finishes a job frees a slot and waits for more, so a chain of jobs needs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.engine.offers import Offer, Slots
 from windlass.model.commands import ClaimedRun
@@ -23,8 +23,9 @@ from windlass.store.queries.jobs import DispatchedJob
 class Dispatch:
     """The slots set aside for one batch, and the jobs that were claimed for them."""
 
-    def __init__(self, slots: Slots, *, asked_at: int) -> None:
+    def __init__(self, slots: Slots, *, asked_at: int, is_gated_by_store: bool) -> None:
         self.slots, self.asked_at = slots, asked_at
+        self.is_gated_by_store = is_gated_by_store  # the statement that claims goes by the gates itself
         self.given: list[tuple[Offer, ClaimedRun]] = []
 
     def begin(self) -> list[tuple[Offer, ClaimedRun]]:
@@ -56,25 +57,30 @@ class Dispatch:
         self.slots.give_back({})
 
 
-async def dispatch_jobs(tx: Tx, graph: Graph, ready: Sequence[JobState], dispatch: Dispatch) -> set[RunId]:
-    """Claim what fits into the slots, behind the same gates as a claim. One with a history is claimed as any other."""
+async def dispatch_jobs(
+    tx: Tx, graph: Graph, ready: Sequence[JobState], inputs: Mapping[str, bytes], dispatch: Dispatch
+) -> set[RunId]:
+    """Claim what fits into the slots, behind the same gates as a claim. One with a history is claimed as any other.
+
+    `inputs`: what they were started with, by name; one that is not there is claimed as any other too.
+    """
     fitting = [
         (job, offer)
         for job in ready
-        if job.run.status is RunStatus.WAITING and job.run.retry_of is None
+        if job.run.status is RunStatus.WAITING and job.run.retry_of is None and job.name in inputs
         if (offer := dispatch.slots.take(graph.namespace, _lane(job))) is not None
     ]
+    if fitting and not dispatch.is_gated_by_store:
+        closed = await tx.gates.share(graph.namespace, served=[_lane(job) for job, _ in fitting])
+        fitting = [(job, offer) for job, offer in fitting if is_behind(_lane(job), closed) is None]
     if not fitting:
         return set()
-    closed = await tx.gates.share(graph.namespace, served=[_lane(job) for job, _ in fitting])
-    open = [(job, offer) for job, offer in fitting if is_behind(_lane(job), closed) is None]
-    rows = [_row(graph, job, offer) for job, offer in open]
-    times = await tx.needs.dispatch(rows)
-    inputs = await tx.jobs.inputs(graph.namespace, [job.run.id for job, _ in open])
-    for ordinal, (job, offer) in enumerate(open):
-        run = job.run
-        dispatch.given.append((offer, _claimed(graph, job, offer, inputs[run.id], dispatch.asked_at, times[ordinal])))
-    return {job.run.id for job, _ in open}
+    times = await tx.needs.dispatch([_row(graph, job, offer) for job, offer in fitting])
+    for ordinal, (job, offer) in enumerate(fitting):
+        if ordinal in times:  # else it stands behind a closed gate
+            claimed = _claimed(graph, job, offer, inputs[job.name], dispatch.asked_at, times[ordinal])
+            dispatch.given.append((offer, claimed))
+    return {fitting[ordinal][0].run.id for ordinal in times}
 
 
 def _lane(job: JobState) -> Served:
@@ -85,6 +91,8 @@ def _row(graph: Graph, job: JobState, offer: Offer) -> DispatchedJob:
     return DispatchedJob(
         namespace=graph.namespace,
         id=job.run.id,
+        queue=job.run.queue,
+        workflow=job.run.name,
         was=job.run.status,
         worker=offer.command.worker,
         poll=offer.command.poll,

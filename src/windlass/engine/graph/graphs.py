@@ -19,7 +19,6 @@ from windlass.model.graph import (
     JobPage,
     ListGraphs,
     ListJobs,
-    Met,
     NeedsOf,
     ReadNeeds,
 )
@@ -75,20 +74,9 @@ class EngineJobs:
 
 async def read_needs(parts: Parts, command: ReadNeeds) -> tuple[NeedsOf, ...]:
     """The upstreams of jobs whose claims hold. They are over, and terminal is for ever: any snapshot will do."""
-    namespace = command.namespace
 
     async def read(tx: Tx) -> tuple[NeedsOf, ...]:
-        held = await tx.jobs.held_by(namespace, command.claims)
-        inputs = await tx.jobs.inputs(namespace, {graph for _, graph, _ in held}) if held else {}
-        met: dict[tuple[RunId, str], list[Met]] = {}
-        for graph in sorted(inputs):
-            names = [job for _, owner, job in held if owner == graph]
-            for job, needs in (await tx.jobs.needs(namespace, graph, names=names)).items():
-                met[graph, job] = needs
-        return tuple(
-            NeedsOf(run_id=id, graph=graph, job=job, input=inputs[graph], needs=tuple(met.get((graph, job), ())))
-            for id, graph, job in held
-        )
+        return tuple(await tx.jobs.needs(command.namespace, command.claims))
 
     return await _read(parts, "read_needs", read, single=True)
 

@@ -20,12 +20,11 @@ from windlass.engine.parts import Parts
 from windlass.engine.send import tell_of_news
 from windlass.model.graph import RELEASED, Edge, Graph, JobState
 from windlass.model.run import PAUSED_BY, Deed, Run, RunId, RunStatus
-from windlass.model.time import Instant
 from windlass.notify.local import ended_topic, queue_topic, run_topic
 from windlass.rules import graph_ends, needs
 from windlass.store.base import Tx
 from windlass.store.queries.graphs import Counted
-from windlass.store.queries.jobs import MetNeeds, ReleasedJob, SkippedJob
+from windlass.store.queries.jobs import Below, MetNeeds, ReleasedJob, SkippedJob
 from windlass.store.queries.log import NewLogEntry
 from windlass.store.rows import deed_to_bytes
 
@@ -62,35 +61,39 @@ async def settle(
     `ancestors` holds the parent of the graph, locked, if it has one, as it stands; what is written to it is put there.
     `closing` is what the log says of the end of the graph.
     """
-    now = await tx.now()
-    jobs, never_begun, decided = await _decide(tx, graph, ended, skips or {})
+    found = await tx.jobs.below(graph.namespace, graph.id, names=[*ended, *(skips or {})])
+    jobs, never_begun, decided = await _decide(tx, graph, ended, skips or {}, found)
     settled = Settled()
     settled.skipped = await _skip(tx, graph, decided, jobs)
     await _count_down(tx, graph, decided, jobs)
-    settled.released = await _release(tx, graph, decided, jobs, dispatch)
+    ready = _ready(decided, jobs)
+    if ready and dispatch is not None and not graph.is_paused:
+        taken = await dispatch_jobs(tx, graph, ready, found.inputs, dispatch)
+        ready = [job for job in ready if job.run.id not in taken]
+    settled.released = await release_jobs(tx, graph, ready)
     turns = [*decided.turns, *never_begun]
     await tx.needs.grant_turns(graph.namespace, graph.id, turns)
     turns += [name for name in decided.skipped if jobs[name].is_held]
     after = await _count(tx, graph, [*ended.values(), *(RunStatus.SKIPPED for _ in decided.skipped)], held=len(turns))
     if after.open == 0:
-        await _close(tx, after, settled, ancestors, closing, now=now)
+        await _close(tx, after, settled, ancestors, closing)
     return settled
 
 
 async def _decide(
-    tx: Tx, graph: Graph, ended: Mapping[str, RunStatus], skips: Mapping[str, str]
+    tx: Tx, graph: Graph, ended: Mapping[str, RunStatus], skips: Mapping[str, str], first: Below
 ) -> tuple[dict[str, JobState], list[str], needs.Decided]:
     """The jobs below, those of the ended ones that waited for a sibling, and what becomes of them all."""
     namespace, id = graph.namespace, graph.id
     known = [*ended, *skips]
     edges: dict[tuple[str, str], Edge] = {}
-    _remember(edges, await tx.edges.below(namespace, id, names=known))
+    _remember(edges, first.edges)
     windows = await _windows(tx, graph, ended, skips)
     found_held = await tx.jobs.held(namespace, id, matrices={job.matrix for job in windows.values() if job.matrix})
     # One that is over itself is given no turn.
     held = {matrix: [name for name in names if name not in ended] for matrix, names in found_held.items()}
-    names = {edge.job for edge in edges.values()} | skips.keys() | {name for some in held.values() for name in some}
-    jobs = await tx.jobs.lock(namespace, id, names=names)
+    names = {*skips, *(name for some in held.values() for name in some)} - first.jobs.keys()
+    jobs = first.jobs | await tx.jobs.lock(namespace, id, names=names)
     looked = set(known)
     while True:
         below = needs.Below(list(edges.values()), jobs, held)
@@ -156,17 +159,9 @@ async def _count_down(tx: Tx, graph: Graph, decided: needs.Decided, jobs: Mappin
         await tx.needs.meet(rows)
 
 
-async def _release(
-    tx: Tx, graph: Graph, decided: needs.Decided, jobs: Mapping[str, JobState], dispatch: Dispatch | None
-) -> list[Run]:
-    """Let jobs begin. Those that a worker of this process has offered to take are claimed for it already."""
-    ready = sorted((jobs[name] for name in decided.released), key=lambda job: (-job.run.priority, job.position))
-    if not ready:
-        return []
-    if dispatch is not None and not graph.is_paused:
-        taken = await dispatch_jobs(tx, graph, ready, dispatch)
-        ready = [job for job in ready if job.run.id not in taken]
-    return await release_jobs(tx, graph, ready)
+def _ready(decided: needs.Decided, jobs: Mapping[str, JobState]) -> list[JobState]:
+    """Jobs that may begin, the most urgent first."""
+    return sorted((jobs[name] for name in decided.released), key=lambda job: (-job.run.priority, job.position))
 
 
 async def release_jobs(tx: Tx, graph: Graph, ready: Sequence[JobState]) -> list[Run]:
@@ -219,8 +214,6 @@ async def _close(
     settled: Settled,
     ancestors: dict[RunId, Run],
     closing: tuple[str, Deed],
-    *,
-    now: Instant,
 ) -> None:
     """The last job is over: so is the graph, and whoever waits for it goes on."""
     run = ancestors.get(graph.id) or await tx.runs.lock(graph.namespace, id=graph.id)
@@ -248,7 +241,7 @@ async def _close(
     settled.closed.append((run, status))
     if run.parent is not None and run.parent in ancestors:
         parents = {run.parent: ancestors[run.parent]}
-        woken = await wake_parents(tx, [(run.id, run.parent, status)], parents, now=now)
+        woken = await wake_parents(tx, [(run.id, run.parent, status)], parents, now=await tx.now())
         ancestors.update(
             {parent.id: parent for parent in woken}
         )  # the next graph of the same parent counts on from here

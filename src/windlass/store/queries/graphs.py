@@ -147,13 +147,8 @@ class EdgeQueries:
         """The members of a group have edges of their own now."""
         await self._connection.run("resolve_edges", namespace=namespace, graph=graph, upstream=group)
 
-    async def below(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:
-        """The open edges of those who wait for these jobs."""
-        asked = {"namespace": namespace, "graph": graph, "names": list(names)}
-        return _edges(await self._connection.all("edges_below", **asked) if names else ())
-
     async def below_skipped(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> list[Edge]:
-        """The same, should these be skipped: and of whoever is skipped because of that, to the end."""
+        """The edges of those who wait for these jobs, should they be skipped, and of whoever is skipped then."""
         asked = {"namespace": namespace, "graph": graph, "names": list(names)}
         return _edges(await self._connection.all("edges_below_skipped", **asked) if names else ())
 

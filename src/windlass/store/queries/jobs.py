@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from windlass.model.graph import JobState, JobView, ListJobs, Met
+from windlass.model.graph import Edge, JobState, JobView, ListJobs, Met, NeedsOf
 from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
-from windlass.store.graph_rows import JOB_COLUMNS, job_from_row, met_from_row
+from windlass.store.graph_rows import EDGE_COLUMNS, JOB_COLUMNS, edge_from_row, job_from_row, met_from_row
 from windlass.store.queries.graphs import EdgeQueries
 from windlass.store.rows import RUN_COLUMNS, RUN_STATUS, failure_from_bytes
 
 if TYPE_CHECKING:
-    from windlass.model.graph import Edge
     from windlass.store.base import Connection
 
 
@@ -70,6 +69,14 @@ class JobContent(Struct, frozen=True, gc=False):
 
     input: bytes
     output: bytes | None
+
+
+class Below(Struct):
+    """Who waits for some jobs: the edges, the jobs by their names, and what those were started with."""
+
+    edges: list[Edge] = []
+    jobs: dict[str, JobState] = {}
+    inputs: dict[str, bytes] = {}
 
 
 class JobQueries:
@@ -154,28 +161,42 @@ class JobQueries:
             views.append(JobView(state=state, needs=needs, failure=found))
         return views
 
-    async def held_by(self, namespace: str, claims: Sequence[tuple[RunId, int]]) -> list[tuple[RunId, RunId, str]]:
-        """Of jobs whose claims hold: their ids, their graphs, and their names in them."""
-        tokens = dict(claims)
-        rows = await self._connection.all("jobs_held_by", namespace=namespace, ids=list(tokens))
-        return [(row[0], row[2], row[3]) for row in rows if tokens[row[0]] == row[1]]
+    async def below(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> Below:
+        """Who waits for these jobs, locked: every other writer is kept away from them."""
+        if not names:
+            return Below()
+        below = Below()
+        for row in await self._connection.all("jobs_below", namespace=namespace, graph=graph, names=list(names)):
+            below.edges.append(edge_from_row(row))
+            if row[0] not in below.jobs:
+                below.jobs[row[0]] = job_from_row(row[EDGE_COLUMNS + 1 :])
+                below.inputs[row[0]] = row[EDGE_COLUMNS]
+        return below
 
-    async def needs(self, namespace: str, graph: RunId, *, names: Sequence[str]) -> dict[str, list[Met]]:
-        """By job: how its upstreams ended, and what they returned."""
-        found: dict[str, list[Met]] = {}
-        for row in await self._connection.all("needs_of_jobs", namespace=namespace, graph=graph, names=list(names)):
-            found.setdefault(row[0], []).append(met_from_row(row))
-        return found
+    async def needs(self, namespace: str, claims: Sequence[tuple[RunId, int]]) -> list[NeedsOf]:
+        """Of jobs whose claims hold: what their graphs were started with, and how their upstreams ended."""
+        tokens = dict(claims)
+        inputs: dict[RunId, bytes] = {}
+        held: dict[RunId, tuple[RunId, str]] = {}
+        met: dict[RunId, list[Met]] = {}
+        for row in await self._connection.all("needs_of_claims", namespace=namespace, ids=list(tokens)):
+            id, token, graph, job, input, upstream = row[:6]
+            if input is not None:
+                inputs[graph] = input
+            if upstream is None:
+                if tokens[id] == token:
+                    held[id] = (graph, job)
+            else:
+                met.setdefault(id, []).append(met_from_row(row[5:]))
+        return [
+            NeedsOf(run_id=id, graph=graph, job=job, input=inputs[graph], needs=tuple(met.get(id, ())))
+            for id, (graph, job) in held.items()
+        ]
 
     async def contents(self, namespace: str, ids: Iterable[RunId]) -> dict[RunId, JobContent]:
         """What jobs were started with, and what they returned."""
         rows = await self._connection.all("contents_of_runs", namespace=namespace, ids=sorted(set(ids)))
         return {row[0]: JobContent(row[1], row[2]) for row in rows}
-
-    async def inputs(self, namespace: str, ids: Iterable[RunId]) -> dict[RunId, bytes]:
-        """What runs were started with."""
-        rows = await self._connection.all("inputs_of_runs", namespace=namespace, ids=sorted(set(ids)))
-        return {row[0]: row[1] for row in rows}
 
 
 class SkippedJob(Struct, frozen=True, kw_only=True, gc=False):
@@ -207,6 +228,8 @@ class ReleasedJob(Struct, frozen=True, kw_only=True, gc=False):
 class DispatchedJob(Struct, frozen=True, kw_only=True, gc=False):
     namespace: str
     id: RunId
+    queue: str
+    workflow: str
     was: RunStatus
     worker: WorkerId
     poll: int

@@ -50,9 +50,16 @@ on conflict do nothing;
 update edges set is_resolved = 1
  where namespace = :namespace and graph = :graph and upstream = :upstream and is_group = 1;
 
--- name: edges_below
--- The open edges of those who wait for these jobs.
-select {edge} from {rows:edges.upstream:names:graph} where e.is_resolved = 0;
+-- name: jobs_below
+-- Who waits for these jobs: the edges, with the jobs that wait and what they were started with, locked in the order of the
+-- ids of their runs until this transaction ends.
+select {edge}, p.input, {job}, {run}
+  from {rows:edges.upstream:names:graph}
+ cross join jobs j on j.namespace = e.namespace and j.graph = e.graph and j.name = e.job
+ cross join runs r on r.namespace = j.namespace and r.id = j.run_id
+ cross join payloads p on p.namespace = r.namespace and p.run_id = r.id
+ where e.is_resolved = 0
+ order by r.id || '' {for_update};
 
 -- name: edges_below_skipped
 -- The open edges of those who wait for these jobs, and of those who wait for whoever is skipped because of that, to the end.
@@ -140,12 +147,12 @@ select :namespace, 'run', i.value, :was, :status, :cause, {now}
  where :was <> :status;
 
 -- name: dispatch_jobs
--- The same, and claimed already, by the worker named.
+-- The same, and claimed already, by the worker named. Whoever sends this has looked at the gates :queue and :workflow.
 update runs
    set unmet = 0, status = 'running', ready_at = coalesce(ready_at, {now}), token = token + 1, worker = :worker,
        poll = :poll, attempts = attempts + 1, started_at = {now}, expires_at = {now} + :timeout_for,
        available_at = {now} + min(:claim_for, coalesce(:timeout_for, :claim_for))
- where namespace = :namespace and id = :id and attempts = 0 and status = :was;
+ where namespace = :namespace and id = :id and attempts = 0 and status = :was and queue = :queue and name = :workflow;
 -- together: id, namespace, was
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 select :namespace, 'run', i.value, :was, 'running', 'dispatch', {now}
@@ -159,10 +166,6 @@ update runs
  where namespace = :namespace and id = :id and token = :token and status = :was;
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 values (:namespace, 'run', :id, :was, :status, :cause, {now}, :data);
-
--- name: inputs_of_runs
--- What runs were started with.
-select p.run_id, p.input from {rows:payloads.run_id:ids};
 
 -- name: contents_of_runs
 -- What runs were started with, and what they returned.
@@ -207,19 +210,27 @@ select r.parent_step, p.failure
  order by r.finished_at, r.parent_step
  limit :limit;
 
--- name: jobs_held_by
--- Jobs that are held under these claims.
-select r.id, r.token, r.parent, r.parent_step from {rows:runs.id:ids}
- where r.status = 'running' and r.kind in ('job', 'group');
-
--- name: needs_of_jobs
--- How the upstreams of jobs ended, and what they returned.
-select e.job, j.name, r.name, r.version, r.status, e.is_group, j.group_name, j.matrix, p.output, p.failure
-  from {rows:edges.job:names:graph}
+-- name: needs_of_claims
+-- Of jobs that are held: what their graph was started with, once for each graph, how their upstreams ended, and what
+-- those returned.
+with held as (
+    select r.id, r.token, r.parent, r.parent_step, row_number() over (partition by r.parent order by r.id) as place
+      from {rows:runs.id:ids}
+     where r.status = 'running' and r.kind in ('job', 'group')
+)
+select h.id, h.token, h.parent, h.parent_step, p.input, null as name, null as workflow, null as version, null as status,
+       null as is_group, null as group_name, null as matrix, null as output, null as failure, -1 as position
+  from held h
+  left join payloads p on p.namespace = :namespace and p.run_id = h.parent and h.place = 1
+union all
+select h.id, h.token, h.parent, h.parent_step, null, j.name, r.name, r.version, r.status, e.is_group, j.group_name,
+       j.matrix, p.output, p.failure, j.position
+  from held h
+ cross join edges e on e.namespace = :namespace and e.graph = h.parent and e.job = h.parent_step
  cross join jobs j on j.namespace = e.namespace and j.graph = e.graph and j.name = e.upstream
  cross join runs r on r.namespace = j.namespace and r.id = j.run_id
  cross join payloads p on p.namespace = r.namespace and p.run_id = r.id
- order by e.job, j.position;
+ order by 1, 15;
 
 -- name: page_of_jobs
 -- Jobs of a graph with their runs and failures, in the order they were written.

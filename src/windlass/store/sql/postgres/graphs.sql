@@ -58,14 +58,20 @@ passed as (
 )
 {passed: passed};
 
--- name: edges_below
--- Differs: what keeps the probe from the primary key is said inside of it. A graph has one namespace, by which nothing
--- is found here.
-select {edge} from unnest(:names::text[]) as i (value)
+-- name: jobs_below
+-- Differs: each step of the way is a probe, and what keeps the first from the primary key is said inside of it. A graph has
+-- one namespace, by which nothing is found here.
+select {edge}, p.input, {job}, {run}
+  from unnest(:names::text[]) as i (value)
  cross join lateral (
        select * from edges x
         where x.namespace || '' = :namespace and x.graph = :graph and x.upstream = i.value and x.is_resolved = 0
-       offset 0) e;
+       offset 0) e
+ cross join lateral (
+       select * from jobs x where x.namespace = :namespace and x.graph = :graph and x.name = e.job offset 0) j
+ cross join lateral (select * from runs x where x.namespace = :namespace and x.id = j.run_id offset 0) r
+ cross join lateral (select * from payloads x where x.namespace = :namespace and x.run_id = j.run_id offset 0) p
+ order by r.id || '' {for_update};
 
 -- name: edges_below_skipped
 -- Differs: a list is an array, and each step of the walk is a probe.
@@ -178,15 +184,34 @@ passed as (
 {passed: passed};
 
 -- name: dispatch_jobs
--- Differs: arrays in, one statement.
+-- Differs: arrays in, one statement, which goes by the gates itself; they stay as they are until this is committed. What
+-- stands behind a closed one does not pass.
 -- key: namespace, id
-with held as materialized (
+with given as materialized (
+    select i.* from {given: id text, namespace text, queue text, workflow text, was text, worker text, poll bigint,
+                            claim_for bigint, timeout_for bigint} as i
+),
+shared as materialized (
+    select x.*
+      from (select distinct i.namespace, n.name
+              from given i cross join lateral (values (i.namespace), (i.queue), (i.workflow)) as n (name)
+             order by i.namespace, n.name) as b
+     cross join lateral (
+           select g.namespace, g.kind, g.name, g.is_paused from gates g
+            where g.namespace = b.namespace and g.name = b.name
+           {for_share}) x
+),
+held as materialized (
     select i.*, x.token, x.attempts
-      from {given: id text, namespace text, was text, worker text, poll bigint, claim_for bigint, timeout_for bigint} as i
+      from given i
      cross join lateral (
            select r.token, r.attempts from runs r
             where r.namespace = i.namespace and r.id = i.id and r.status = i.was and r.attempts = 0
            {for_update}) x
+     where not exists (select 1 from shared g
+                        where g.is_paused = 1 and g.namespace = i.namespace
+                          and (g.kind = 'namespace' or (g.kind = 'queue' and g.name = i.queue)
+                               or (g.kind = 'workflow' and g.name = i.workflow)))
 ),
 t as materialized (
     select {now} as now, count(*) from held
@@ -225,15 +250,32 @@ with changed as (
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 select c.namespace, 'run', c.id, :was, :status, :cause, {now}, :data from changed c;
 
--- name: needs_of_jobs
+-- name: needs_of_claims
 -- Differs: every step of the way is a probe of a primary key.
-select e.job, j.name, r.name, r.version, r.status, e.is_group, j.group_name, j.matrix, p.output, p.failure
-  from {rows:edges.job:names:graph}
+with held as materialized (
+    select r.id, r.token, r.parent, r.parent_step, row_number() over (partition by r.parent order by r.id) as place
+      from {rows:runs.id:ids}
+     where r.status = 'running' and r.kind in ('job', 'group')
+)
+select h.id, h.token, h.parent, h.parent_step, p.input, null as name, null as workflow, null as version, null as status,
+       null::bigint as is_group, null as group_name, null as matrix, null::bytea as output, null::bytea as failure,
+       -1::bigint as position
+  from held h
+  left join lateral (
+       select x.input from payloads x where x.namespace = :namespace and x.run_id = h.parent and h.place = 1 offset 0) p
+    on true
+union all
+select h.id, h.token, h.parent, h.parent_step, null, j.name, r.name, r.version, r.status, e.is_group, j.group_name,
+       j.matrix, p.output, p.failure, j.position
+  from held h
  cross join lateral (
-       select * from jobs x where x.namespace = :namespace and x.graph = :graph and x.name = e.upstream offset 0) j
+       select * from edges x
+        where x.namespace = :namespace and x.graph = h.parent and x.job = h.parent_step offset 0) e
+ cross join lateral (
+       select * from jobs x where x.namespace = :namespace and x.graph = h.parent and x.name = e.upstream offset 0) j
  cross join lateral (select * from runs x where x.namespace = :namespace and x.id = j.run_id offset 0) r
  cross join lateral (select * from payloads x where x.namespace = :namespace and x.run_id = j.run_id offset 0) p
- order by e.job, j.position;
+ order by 1, 15;
 
 -- name: page_of_jobs
 -- Differs: each run is a probe of the primary key.

@@ -1,8 +1,12 @@
--- name: edges_below
+-- name: jobs_below
 -- Differs: without statistics SQLite would rather read all edges of the graph by their primary key.
-select {edge} from json_each(:names) as i
+select {edge}, p.input, {job}, {run}
+  from json_each(:names) as i
  cross join edges as e indexed by edges_upstream
-    on e.namespace = :namespace and e.graph = :graph and e.upstream = i.value and e.is_resolved = 0;
+    on e.namespace = :namespace and e.graph = :graph and e.upstream = i.value and e.is_resolved = 0
+ cross join jobs j on j.namespace = e.namespace and j.graph = e.graph and j.name = e.job
+ cross join runs r on r.namespace = j.namespace and r.id = j.run_id
+ cross join payloads p on p.namespace = r.namespace and p.run_id = r.id;
 
 -- name: edges_below_skipped
 -- Differs: the same, at every step of the walk.

@@ -77,8 +77,8 @@ SEARCH = re.compile(
     r"SEARCH (\w+) (?:EXISTS )?USING (?:(?:COVERING )?INDEX (\w+)|PRIMARY KEY) \((.+)\)(?: LEFT-JOIN)?$"
 )
 # What may be read from one end to the other: the lanes, the gates that are closed and those who hold something, all of
-# which are few; what a claim has picked, or a part of the query whose reads are listed by themselves; and lists that the
-# caller gave. A rowid was found in the claim index.
+# which are few; what a claim has picked, or a part of the query whose reads are listed by themselves; and lists that
+# the caller gave. A rowid was found in the claim index.
 SHORT = re.compile(
     r"SCAN CONSTANT ROW$|SCAN (?:[lsha]|closed|due|\(subquery-\d+\))$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$"
     r"|SEARCH (?:r|runs) USING INTEGER PRIMARY KEY \(rowid=\?\)$"

@@ -39,8 +39,8 @@ def send(
 ) -> None:
     """Send an event to a run, which keeps it until it is received, once.
 
-    RUN is the id of a run or the beginning of it, or GRAPH/JOB. PAYLOAD is a JSON value, or a word that is taken as text; null if
-    the event has none. Without --app it is stored as it is, whatever the program expects.
+    RUN is the id of a run or the beginning of it, or GRAPH/JOB. PAYLOAD is a JSON value, or a word that is taken as
+    text; null if the event has none. Without --app it is stored as it is, whatever the program expects.
     """
     run, event, payload = _told_apart(words, key=key)
     app = None if target is None else take_app(session, target)

@@ -4,7 +4,7 @@
       ├─ run "release.lint"    kind job     parent: the graph; parent_step: its name in the graph, "lint"
       └─ run "release.shards"  kind group   a generator: what it returns joins the graph as further jobs
 
-A job waits while `unmet` > 0: one for each edge whose upstream is not over, and one while its matrix lets no more begin.
+A job waits while `unmet` > 0: one for each edge whose upstream is not over, one while its matrix lets no more begin.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class AddJobs(Struct, frozen=True, kw_only=True):
 
 
 class Added(Struct, frozen=True, kw_only=True):
-    """What became of the run: waiting (a graph), completed (a generator), or failed because it brought what cannot be."""
+    """What became of the run: waiting (a graph), completed (a generator), or failed, having brought what cannot be."""
 
     status: RunStatus
     at: Instant

@@ -15,7 +15,7 @@ TOLD = 3  # failed jobs that are named
 
 
 def how_it_ends(graph: Graph) -> RunStatus:
-    """Once its last job is over: what was decided before that; else one failure is enough, and skipped is no failure."""
+    """Once its last job is over: what was decided before that; else one failure is enough, and a skip is none."""
     if graph.ending is not None:
         return graph.ending
     if graph.failed:

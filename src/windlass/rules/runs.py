@@ -10,8 +10,8 @@
 
 From every state that is not the end: cancel ─► cancelled. From every one that nobody executes: pause ─► paused, and
 expire ─► failed; a run that is executed is marked as held, and paused when it is given back. In graphs: a run that is
-claimed and brings jobs waits for them, until the last of them ends it; a job waits for those it needs, then it is pending,
-or skipped.
+claimed and brings jobs waits for them, until the last of them ends it; a job waits for those it needs, then it is
+pending, or skipped.
 """
 
 from __future__ import annotations

@@ -192,7 +192,8 @@ def _rivals(job: _Job) -> set[str]:
 
 
 def _is_copied(job: _Job) -> bool:
-    return any(entry.cause == COPIED for entry in job.history[:1])
+    """Did it complete in the graph that this one tries again?"""
+    return any((entry.cause, entry.to_status) == (COPIED, RunStatus.COMPLETED) for entry in job.history[:1])
 
 
 def _stuck(job: _Job) -> Iterator[str]:

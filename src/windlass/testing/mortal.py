@@ -44,7 +44,7 @@ from windlass.model.commands import (
     Suspended,
     WaitStep,
 )
-from windlass.model.graph import AddJobs, Added, NeedsOf, ReadNeeds
+from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import RunId, WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant

@@ -87,7 +87,7 @@ class Jobs:
         namespace, work = self._host.namespace, self._host.work
         try:
             if definition.plan is None:
-                text = f"{run.name!r} is a job and has nothing to work on without its graph: start {definition.graph!r}."
+                text = f"{run.name!r} is a job, and has nothing to do without its graph: start {definition.graph!r}."
                 raise InvalidInput(text, reason="invalid_workflow")
             jobs = definition.plan(self._host.codec)
             added = await work.add_jobs(AddJobs(namespace=namespace, run_id=run.run_id, token=run.token, jobs=jobs))

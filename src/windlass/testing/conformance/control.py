@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from windlass.engine.cancel import cancel_tree
-from windlass.engine.tree import lock_tree
 from windlass.engine.engine import Engine
+from windlass.engine.tree import lock_tree
 from windlass.errors import ClaimLost, NotFound, Unavailable
 from windlass.model.commands import (
     CancelRun,

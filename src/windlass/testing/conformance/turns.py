@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from windlass.engine.cancel import cancel_tree
-from windlass.engine.tree import lock_tree
 from windlass.engine.engine import Engine
 from windlass.engine.finish import FinishRuns
 from windlass.engine.schedule.release import release_next
+from windlass.engine.tree import lock_tree
 from windlass.errors import NotFound, Unavailable, WrongState
 from windlass.model.commands import RetryRun
 from windlass.model.run import Deed, Run, RunId, RunStatus

@@ -114,7 +114,9 @@ def _check_child(job: NewJob, name: str) -> None:
         text = f"Job {shown(name)} is no child of matrix {shown(job.matrix)}; a name such as test[3.11] was expected."
         raise InvalidInput(text, reason="invalid_matrix", path=name)
     if job.fail_fast and job.max_parallel is None:
-        text = f"Matrix {shown(job.matrix)} has fail_fast, which skips those that wait for a turn; give max_parallel too."
+        text = (
+            f"Matrix {shown(job.matrix)} has fail_fast, which skips those that wait for a turn; give max_parallel too."
+        )
         raise InvalidInput(text, reason="invalid_matrix", path="fail_fast")
     if job.max_parallel is not None and job.max_parallel < 1:
         text = f"Invalid max_parallel {job.max_parallel} of matrix {shown(job.matrix)}: at least 1 was expected."

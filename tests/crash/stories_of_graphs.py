@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import windlass
-from tests.crash.telling import noted, seen, story, until
+from tests.crash.telling import has_told, noted, seen, story, the_run_of, until
 from windlass.testing.life import Life
 
 
@@ -129,7 +129,27 @@ def declare_long(life: Life) -> None:
     @long.job(needs=[windlass.after(go_on, on="always")], cleanup=True)
     async def clean(ctx: windlass.JobContext) -> None: ...
 
-    life.memory.update(long=long)
+    life.memory.update(long=long, paid=paid, begin=begin)
+
+
+def declare_again(life: Life) -> None:
+    """A graph whose second job fails until somebody asks for another try."""
+    again = life.app.graph("again")
+
+    @again.job
+    async def fetch(ctx: windlass.JobContext) -> str:
+        return "fetched"
+
+    @again.job(needs=[fetch])
+    async def store(ctx: windlass.JobContext) -> str:
+        if not has_told(life, "retry"):
+            raise ValueError("no room")
+        return str(noted(life, ctx, "fetch", ctx.needs[fetch].output))
+
+    @again.job(needs=[store])
+    async def tell(ctx: windlass.JobContext) -> None: ...
+
+    life.memory.update(again=again)
 
 
 @story(
@@ -165,4 +185,27 @@ async def graph_that_is_cancelled(life: Life) -> None:
 async def chain_of_jobs_that_a_waiting_worker_is_given(life: Life) -> None:
     await life.hire()
     await life.client.start(life.memory["chain"], key="chain")
+    await life.settle()
+
+
+@story(declare_long, **{"long": "completed", "long.begin": "completed", "long.go_on": "completed"})
+async def graph_that_is_paused_and_goes_on(life: Life) -> None:
+    await life.hire(slots=1)
+    handle = await life.client.start(life.memory["long"], key="long")
+    await until(life, handle, "waiting", "paused")
+    begin = await the_run_of(life, "long.begin")
+    await until(life, begin, "waiting", "paused")
+    await life.client.pause(handle, by="ann")
+    await life.client.send(begin, life.memory["paid"], 5, id="m-1")
+    await life.settle()
+    await life.client.resume(handle, by="bob")
+    await life.settle()
+
+
+@story(declare_again, again="completed", **{"again.fetch": "completed"})
+async def graph_that_is_tried_again(life: Life) -> None:
+    await life.hire(slots=1)
+    handle = await life.client.start(life.memory["again"], key="again")
+    await until(life, handle, "failed")
+    await life.client.retry(handle, by="ann")
     await life.settle()

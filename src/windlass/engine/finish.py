@@ -48,7 +48,8 @@ class FinishRuns:
 
     async def write(self, tx: Tx, items: Sequence[FinishRun]) -> Sequence[Any]:
         self._told, self._released, self._settled = [], Released(), Settled()
-        before = [] if self._dispatch is None else self._dispatch.begin()
+        if self._dispatch is not None:
+            self._dispatch.begin()
         items = await _with_families(tx, items)
         graphs = await lock_graphs(tx, ((item.namespace, _graph_of(item)) for item in items))
         of_graphs = ((namespace, graph.schedule) for (namespace, _), graph in graphs.items())
@@ -71,7 +72,7 @@ class FinishRuns:
         if len(done) == len(items):
             return [done[ordinal] for ordinal in range(len(items))]
         if self._dispatch is not None:
-            await self._dispatch.confirm(tx, before)
+            await self._dispatch.confirm(tx)
         return await self._outcomes(tx, items, done)
 
     async def _outcomes(self, tx: Tx, items: Sequence[FinishRun], done: Mapping[int, Instant]) -> list[Any]:

@@ -6,12 +6,12 @@ retried once, and whoever asks again gets the same answer; what failed again is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
-from windlass.engine.again import until_answered
 from windlass.engine.audit import Audit
 from windlass.engine.cancel import Ended, cancel_tree, tell_of_end
-from windlass.engine.graph.retry import Retried, fill_graph
+from windlass.engine.graph.retry import Retried, TooFewIds, fill_graph
 from windlass.engine.graph.settle import tell_of_settled
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
@@ -27,11 +27,13 @@ from windlass.store.base import Tx
 from windlass.store.queries.log import NewLogEntry
 from windlass.store.rows import deed_to_bytes
 
+T = TypeVar("T")
+
 
 async def retry_run(parts: Parts, command: RetryRun) -> Started:
     audit = Audit.of_caller("retry_run")
     new_id = RunId(parts.ids.run())  # outside: the transaction may be run again, and must then know its own work
-    jobs = await _new_ids(parts, command)
+    jobs: list[RunId] = []
 
     async def retry(tx: Tx) -> tuple[Started, Run, Ended, Retried]:
         tree = await _lock(tx, command)
@@ -46,7 +48,7 @@ async def retry_run(parts: Parts, command: RetryRun) -> Started:
         await audit.note(tx, command.namespace, subject=command.run_id, before=was, after=f"retried as {new_id}")
         return Started(run_id=new_id, is_repeat=False), tree.root, ended, retried
 
-    started, run, ended, retried = await parts.run_tx("retry_run", retry)
+    started, run, ended, retried = await _with_enough_ids(parts, retry, jobs)
     tell_of_end(parts, ended)
     tell_of_settled(parts, retried.settled)
     if not started.is_repeat:
@@ -55,14 +57,16 @@ async def retry_run(parts: Parts, command: RetryRun) -> Started:
     return started
 
 
-async def _new_ids(parts: Parts, command: RetryRun) -> list[RunId]:
-    """For the jobs of the new graph, if it is one. A graph that is over has as many jobs for ever."""
-    store = parts.store
-    graph = await until_answered(
-        parts.clock,
-        lambda: store.read("load_graph", lambda tx: tx.graphs.load(command.namespace, command.run_id), single=True),
-    )
-    return [] if graph is None else [RunId(parts.ids.run()) for _ in range(graph.jobs)]
+async def _with_enough_ids(parts: Parts, retry: Callable[[Tx], Awaitable[T]], ids: list[RunId]) -> T:
+    """Jobs of the new graph, if it is one, need ids; these are made outside of the transaction, which may be run again.
+
+    How many is known only inside: an open graph may grow. One that is over, and only that is tried again, does not.
+    """
+    while True:
+        try:
+            return await parts.run_tx("retry_run", retry)
+        except TooFewIds as few:
+            ids += [RunId(parts.ids.run()) for _ in range(few.count - len(ids))]
 
 
 async def _lock(tx: Tx, command: RetryRun) -> Tree:

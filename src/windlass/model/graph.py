@@ -212,6 +212,8 @@ class NeedsOf(Struct, frozen=True, kw_only=True):
     graph: RunId
     job: str
     input: bytes
+    name: str = ""  # of the graph, and which version of it: what says how to read the input
+    version: str = ""
     needs: tuple[Met, ...] = ()
 
 

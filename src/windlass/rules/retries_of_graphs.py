@@ -1,7 +1,8 @@
 """Which jobs of a graph are kept when it is tried again.
 
 A completed job is kept if all it needed is kept: what it has seen then stands in the new graph too. Everything below a
-job that is done again is done again, also what completed because of its failure, such as a report.
+job that is done again is done again from its beginning, also what completed because of a failure, such as a report. A job
+that failed, and finds all that it needed as it was, goes on with the steps it has done.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from windlass.model.run import RunStatus
 class Kept(Struct, frozen=True):
     jobs: frozenset[str]  # that are over in the new graph already
     dropped: frozenset[str]  # members of groups whose generator is done again: it may bring others
+    resumed: frozenset[str] = frozenset()  # done again, with the steps they have done: they find all as they did before
 
 
 def kept_jobs(
@@ -46,7 +48,10 @@ def kept_jobs(
         left += [other for other in dict.fromkeys(found) if other not in again]
         again.update(found)
     dropped = frozenset(member for member, generator in groups.items() if generator in again)
-    return Kept(frozenset(ends.keys() - again), dropped)
+    changed = {edge.job for edge in listed if edge.upstream in again} | dropped | {from_job}
+    # One that completed is done again because of what changed; its steps would answer for what was before.
+    resumed = frozenset(job for job in again - changed if ends[job] is not RunStatus.COMPLETED)
+    return Kept(frozenset(ends.keys() - again), dropped, resumed)
 
 
 def _needed_by_name(edges: Sequence[Edge], groups: Mapping[str, str]) -> dict[str, list[str]]:

@@ -216,15 +216,19 @@ class Met(_message.Message):
     def __init__(self, job: _Optional[str] = ..., workflow: _Optional[str] = ..., version: _Optional[str] = ..., status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., is_group: bool = ..., group: _Optional[str] = ..., matrix: _Optional[str] = ..., output: _Optional[bytes] = ..., failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ...) -> None: ...
 
 class NeedsOf(_message.Message):
-    __slots__ = ("run_id", "graph", "job", "input", "needs")
+    __slots__ = ("run_id", "graph", "job", "input", "needs", "name", "version")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
     NEEDS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     graph: str
     job: str
     input: bytes
     needs: _containers.RepeatedCompositeFieldContainer[Met]
-    def __init__(self, run_id: _Optional[str] = ..., graph: _Optional[str] = ..., job: _Optional[str] = ..., input: _Optional[bytes] = ..., needs: _Optional[_Iterable[_Union[Met, _Mapping]]] = ...) -> None: ...
+    name: str
+    version: str
+    def __init__(self, run_id: _Optional[str] = ..., graph: _Optional[str] = ..., job: _Optional[str] = ..., input: _Optional[bytes] = ..., needs: _Optional[_Iterable[_Union[Met, _Mapping]]] = ..., name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...

@@ -27,12 +27,11 @@ Begin = Callable[[ClaimedRun, NeedsOf | None], None]
 class JobRunContext(RunContext, JobContext):
     """The `ctx` of a job."""
 
-    def __init__(self, execution: Execution, found: NeedsOf) -> None:
+    def __init__(self, execution: Execution, found: NeedsOf, input: Any) -> None:
         super().__init__(execution)
         host = execution.host
         self.needs = Needs(found, host.registry, host.codec)
-        self.input = read_input(found.input, execution.definition.input_type, host.codec)
-        self.graph_id, self.job = found.graph, found.job
+        self.input, self.graph_id, self.job = input, found.graph, found.job
 
 
 class Jobs:
@@ -72,6 +71,13 @@ class Jobs:
                 self._spawn(self._give_back(run))
             else:
                 self._begin(run, found[run.run_id])
+
+    def input_of(self, found: NeedsOf | None) -> Any:
+        """What the graph of a job was started with. Raises InvalidInput if it is of another type by now."""
+        graph = None if found is None else self._host.registry.workflow_or_none(found.name, found.version)
+        if found is None or graph is None:
+            return None
+        return read_input(found.input, graph.input_type, self._host.codec)
 
     async def _give_back(self, run: ClaimedRun, *, is_later: bool = False) -> None:
         delay_for = LATER if is_later else NO_DELAY

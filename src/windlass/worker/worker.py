@@ -300,7 +300,7 @@ class Worker:
             self._spawn(self._give_back(run))
             return
         try:
-            arguments = self._arguments(run, definition)
+            arguments, input = self._arguments(run, definition), self._jobs.input_of(needs)
         except InvalidInput as error:
             self._spawn(self._hold(run, error))
             return
@@ -316,7 +316,7 @@ class Worker:
             LOGGER.warning("Run %s is given back: the answer to its claim came too late", run.run_id)
             self._spawn(self._give_back(run))
             return
-        ctx = RunContext(execution) if needs is None else JobRunContext(execution, needs)
+        ctx = RunContext(execution) if needs is None else JobRunContext(execution, needs, input)
         self._executions.add(execution)
         if len(self._executions) == 1:
             self._watch_loop()

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.integration.conftest import eventually
 from tests.integration.graphs.looking import ends, infos, row, until
 from windlass import App, Context, Graph, JobContext, NotFound, RunCancelled, Spawn, WrongState, after
 from windlass.model.graph import ListGraphs, ListJobs
+from windlass.model.page import ListRuns
 from windlass.testing.harness import Harness
 
 
@@ -136,7 +138,7 @@ async def test_a_retry_keeps_what_completed_and_does_the_rest_and_all_below_it_a
 
     @graph.job(needs=[after(build, on="always")])
     async def report(ctx: JobContext) -> str:
-        return str(ctx.needs[build].status)
+        return await ctx.step(str, ctx.needs[build].status)  # what it has seen before is no step of the new one
 
     @graph.job(needs=[after(build, on="failed")])
     async def page(ctx: JobContext) -> None: ...
@@ -148,7 +150,7 @@ async def test_a_retry_keeps_what_completed_and_does_the_rest_and_all_below_it_a
     again = await handle.retry(by="ann")
     assert (await again.result()).completed == 3
     assert await ends(again) == {"lint": "completed", "build": "completed", "report": "completed", "page": "skipped"}
-    assert entered == ["lint", "fetch", "build", "build"]  # a job that is done again keeps its completed steps
+    assert entered == ["lint", "fetch", "build", "build"]  # a job that failed keeps its completed steps
     assert await again.output("report") == "completed"
     assert (await handle.retry()).id == again.id  # a second retry answers with the first
     assert await (harness.app.handle(graph, key="v1")).status() == "completed"
@@ -305,3 +307,69 @@ async def test_events_are_for_jobs_and_not_for_their_graph(harness: Harness) -> 
 
     with pytest.raises(WrongState, match="GRAPH/JOB"):
         await handle.send("go", "now")
+
+
+async def test_a_retry_from_a_job_enters_it_and_all_below_it_anew(harness: Harness) -> None:
+    graph, entered = harness.app.graph("release"), list[str]()
+
+    def note(name: str) -> None:
+        entered.append(name)
+
+    @graph.job
+    async def fetch(ctx: JobContext) -> None:
+        await ctx.step(note, "fetch")
+
+    @graph.job(needs=[fetch])
+    async def build(ctx: JobContext) -> None:
+        await ctx.step(note, "build")
+
+    @graph.job(needs=[build])
+    async def deploy(ctx: JobContext) -> None:
+        await ctx.step(note, "deploy")
+        raise ValueError("no")
+
+    handle = await harness.app.start(graph)
+    await until(handle, deploy="failed")
+    again = await handle.retry(from_step="build")
+    await until(again, deploy="failed")
+    once_more = await again.retry()
+    await until(once_more, deploy="failed")
+
+    assert entered == ["fetch", "build", "deploy", "build", "deploy"]
+
+
+async def test_a_spawned_job_knows_what_the_graph_was_started_with(harness: Harness) -> None:
+    graph = harness.app.graph("release", input=str)
+
+    @harness.app.workflow
+    async def member(ctx: JobContext, number: int) -> str:
+        return f"{ctx.input} {number} {ctx.job}"
+
+    @graph.group
+    async def parts(ctx: JobContext) -> list[Spawn]:
+        return [graph.spawn(member, 7, name="only")]
+
+    handle = await harness.app.start(graph, "v1")
+
+    await handle.result()
+    assert await handle.output("only") == "v1 7 only"
+
+
+async def test_jobs_are_removed_with_their_graph(harness: Harness) -> None:
+    graph = harness.app.graph("release", keep="1h")
+
+    @graph.job
+    async def first(ctx: JobContext) -> None:
+        await ctx.step(str, "x")
+
+    @graph.job(needs=[first])
+    async def second(ctx: JobContext) -> None: ...
+
+    handle = await harness.app.start(graph)
+    await handle.result()
+
+    async def is_gone() -> bool:
+        await harness.advance("1h")
+        return not (await harness.opened.runs.list_runs(ListRuns(namespace="default"))).runs
+
+    await eventually(is_gone, what="the end of all that belonged to the graph")

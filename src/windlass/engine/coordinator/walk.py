@@ -70,7 +70,7 @@ class Walk:
             await self._remove_children()
             return True
         page = await self._look()
-        due = [run.id for run in page.ended if self._is_due(run, now=page.now)]
+        due = [run.id for run in page.ended if self._is_over_due(run, now=page.now)]
         await self._remove(due)
         if self._has_remarks:
             await self._remove_remarks(page.passed)
@@ -117,7 +117,7 @@ class Walk:
                 return
             yield row
 
-    def _is_due(self, run: EndedRun, *, now: Instant) -> bool:
+    def _is_over_due(self, run: EndedRun | Run, *, now: Instant) -> bool:
         return rules.is_over_due(run.finished_at, keep_for=self._kept_for(run.name), now=now)
 
     async def _remove(self, ids: Sequence[RunId]) -> None:
@@ -142,7 +142,7 @@ class Walk:
             going = [
                 run
                 for id, run in locked.items()
-                if rules.is_over_due(run.finished_at, keep_for=self._kept_for(run.name), now=now)
+                if (_is_left_behind(run, ties[id]) or self._is_over_due(run, now=now))
                 and not _is_asked_for(run, ties[id])
                 and rules.is_read(ties[id].last_seq, seen_to=seen_to)
             ]
@@ -158,7 +158,7 @@ class Walk:
         )
 
     async def _remove_children(self) -> None:
-        """Children of a run that is gone: they were kept for its sake, and may be old enough."""
+        """Children of a run that is gone, kept for its sake: those that are old enough, and jobs, which go with it."""
         parent, after = self._families[0]
 
         async def look(tx: Tx) -> tuple[list[tuple[RunId, str]], list[EndedRun], Instant]:
@@ -169,7 +169,7 @@ class Walk:
         children, ended, now = await until_answered(
             self._parts.clock, lambda: self._parts.store.read("look_at_children", look, single=True)
         )
-        await self._remove([run.id for run in ended if self._is_due(run, now=now)])
+        await self._remove([run.id for run in ended if run.kind.is_job or self._is_over_due(run, now=now)])
         self._families.popleft()
         if len(children) == PAGE:
             self._families.appendleft((parent, children[-1][1]))
@@ -189,3 +189,8 @@ class Walk:
 
 def _is_asked_for(run: Run, ties: Ties) -> bool:
     return rules.is_asked_for(parent_status=ties.parent_status, has_retry=ties.has_retry, is_job=run.kind.is_job)
+
+
+def _is_left_behind(run: Run, ties: Ties) -> bool:
+    """Is it a job whose graph is gone? It is kept for that alone."""
+    return run.kind.is_job and ties.parent_status is None

@@ -71,8 +71,12 @@ async def add_jobs(parts: Parts, command: AddJobs) -> Added:
 
 
 def _is_done(run: Run, token: int) -> bool:
-    """Is this what an earlier try has made of it, under the same claim?"""
-    return run.token == token and run.status is not RunStatus.RUNNING
+    """Is this what an earlier try has made of it, under the same claim? Not what somebody else has, by a cancel."""
+    if run.token != token:
+        return False
+    if run.kind is RunKind.GRAPH:
+        return True
+    return run.status in (RunStatus.COMPLETED, RunStatus.FAILED)
 
 
 async def _as_it_stands(tx: Tx, run: Run) -> Added:

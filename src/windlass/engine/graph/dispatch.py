@@ -27,24 +27,26 @@ class Dispatch:
         self.slots, self.asked_at = slots, asked_at
         self.is_gated_by_store = is_gated_by_store  # the statement that claims goes by the gates itself
         self.given: list[tuple[Offer, ClaimedRun]] = []
+        self._earlier: list[tuple[Offer, ClaimedRun]] = []  # by tries whose answer may be lost
 
-    def begin(self) -> list[tuple[Offer, ClaimedRun]]:
-        """A transaction begins, perhaps once more: answers with what a try before this one has given."""
-        before, self.given = self.given, []
+    def begin(self) -> None:
+        """A transaction begins, perhaps once more: what the tries before have given may be committed, or not."""
+        self._earlier += self.given
+        self.given = []
         self.slots.reset()
-        return before
 
-    async def confirm(self, tx: Tx, before: Sequence[tuple[Offer, ClaimedRun]]) -> None:
+    async def confirm(self, tx: Tx) -> None:
         """Keep what an earlier try has claimed, should it be that one which was committed."""
-        new = {run.run_id for _, run in self.given}
-        for offer, run in before:
+        known = {run.run_id for _, run in self.given}
+        for offer, run in self._earlier:
             offered = offer.command
             found = await tx.runs.load(offered.namespace, id=run.run_id)
-            if found is None or run.run_id in new:
+            if found is None or run.run_id in known:
                 continue
             holder = (found.status, found.token, found.worker, found.poll)
             if holder == (RunStatus.RUNNING, run.token, offered.worker, offered.poll):
                 self.given.append((offer, run))
+                known.add(run.run_id)
 
     def deliver(self) -> None:
         """It is committed: hand over what was claimed, and give the other slots back."""

@@ -1,7 +1,7 @@
 """Try a graph once more: a new graph with the jobs that completed, and those again that did not.
 
-A job that is done again begins with what it has done, as a run that is tried again does. What a generator has brought
-stays with it: if it is done again, it may bring other jobs.
+A job that failed goes on with the steps it has done, as a run that is tried again does, if all that it needed is as it
+was; others begin from nothing. What a generator has brought stays with it: done again, it may bring other jobs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ from windlass.store.queries.jobs import JobContent, KnownJob, NewJobRow
 from windlass.store.queries.log import NewLogEntry
 
 
+class TooFewIds(Exception):
+    """The graph has grown since it was looked at: it needs this many."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.count = count
+
+
 class Retried(Struct, frozen=True, kw_only=True):
     queues: frozenset[str] = frozenset()
     settled: Settled = field(default_factory=Settled)
@@ -40,6 +48,8 @@ class _Old(Struct, frozen=True, kw_only=True):
 async def fill_graph(tx: Tx, run: Run, new: Run, ids: Sequence[RunId], *, from_job: str | None = None) -> Retried:
     """Make `new`, the run that tries the graph `run` again, a graph too. Both are locked."""
     old = await _read(tx, run, from_job)
+    if len(ids) < len(old.jobs):
+        raise TooFewIds(len(old.jobs))
     edges = _edges(old)
     by_job: dict[str, list[Edge]] = {}
     for edge in edges:
@@ -128,7 +138,7 @@ def _held(old: _Old) -> set[str]:
 def _row(old: _Old, new: Run, job: KnownJob, id: RunId, *, unmet: int, is_held: bool) -> NewJobRow:
     run, content, is_kept = old.runs[job.run_id], old.contents[job.run_id], job.name in old.kept.jobs
     status = RunStatus.WAITING if unmet else RunStatus.PENDING
-    has_begun = run.attempts > 0 and not is_kept
+    has_begun = run.attempts > 0 and job.name in old.kept.resumed
     return NewJobRow(
         namespace=new.namespace,
         graph=new.id,

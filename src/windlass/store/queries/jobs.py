@@ -177,7 +177,7 @@ class JobQueries:
         """Of jobs whose claims hold: what their graphs were started with, and how their upstreams ended."""
         tokens = dict(claims)
         inputs: dict[RunId, bytes] = {}
-        held: dict[RunId, tuple[RunId, str]] = {}
+        held: dict[RunId, tuple[RunId, str, str, str]] = {}
         met: dict[RunId, list[Met]] = {}
         for row in await self._connection.all("needs_of_claims", namespace=namespace, ids=list(tokens)):
             id, token, graph, job, input, upstream = row[:6]
@@ -185,12 +185,20 @@ class JobQueries:
                 inputs[graph] = input
             if upstream is None:
                 if tokens[id] == token:
-                    held[id] = (graph, job)
+                    held[id] = (graph, job, row[6], row[7])
             else:
                 met.setdefault(id, []).append(met_from_row(row[5:]))
         return [
-            NeedsOf(run_id=id, graph=graph, job=job, input=inputs[graph], needs=tuple(met.get(id, ())))
-            for id, (graph, job) in held.items()
+            NeedsOf(
+                run_id=id,
+                graph=graph,
+                job=job,
+                input=inputs[graph],
+                name=name,
+                version=version,
+                needs=tuple(met.get(id, ())),
+            )
+            for id, (graph, job, name, version) in held.items()
         ]
 
     async def contents(self, namespace: str, ids: Iterable[RunId]) -> dict[RunId, JobContent]:

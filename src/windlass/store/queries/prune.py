@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from windlass.model.run import Run, RunId, RunKind, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
-from windlass.store.rows import RUN_STATUS, run_from_row
+from windlass.store.rows import RUN_KIND, RUN_STATUS, run_from_row
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
@@ -30,6 +30,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
     id: RunId
     name: str
     finished_at: Instant
+    kind: RunKind = RunKind.WORKFLOW
 
 
 class Ties(Struct, frozen=True, kw_only=True):
@@ -83,7 +84,7 @@ class PruneQueries:
     async def ended(self, namespace: str, *, ids: Sequence[RunId]) -> list[EndedRun]:
         """Those of the runs that are over."""
         rows = await self._connection.all("ended_runs", namespace=namespace, ids=ids)
-        return [EndedRun(id=row[0], name=row[1], finished_at=row[2]) for row in rows]
+        return [EndedRun(id=row[0], name=row[1], finished_at=row[2], kind=RUN_KIND[row[3]]) for row in rows]
 
     async def lock_ended(self, namespace: str, *, ids: Iterable[RunId]) -> list[Run]:
         """Lock those that are over and that nobody else has locked, in the order of ids."""

@@ -218,9 +218,10 @@ with held as (
       from {rows:runs.id:ids}
      where r.status = 'running' and r.kind in ('job', 'group')
 )
-select h.id, h.token, h.parent, h.parent_step, p.input, null as name, null as workflow, null as version, null as status,
+select h.id, h.token, h.parent, h.parent_step, p.input, null as name, g.name as workflow, g.version, null as status,
        null as is_group, null as group_name, null as matrix, null as output, null as failure, -1 as position
   from held h
+ cross join runs g on g.namespace = :namespace and g.id = h.parent
   left join payloads p on p.namespace = :namespace and p.run_id = h.parent and h.place = 1
 union all
 select h.id, h.token, h.parent, h.parent_step, null, j.name, r.name, r.version, r.status, e.is_group, j.group_name,

@@ -20,7 +20,7 @@ select g.seq, g.at, g.subject_kind, g.subject_id, g.to_status, 1 as is_own
 
 -- name: ended_runs
 -- Those of these runs that are over: of which workflow, and since when.
-select r.id, r.name, r.finished_at from {rows:runs.id:ids} where r.finished_at is not null;
+select r.id, r.name, r.finished_at, r.kind from {rows:runs.id:ids} where r.finished_at is not null;
 
 -- name: lock_ended_runs
 -- Runs that are over, locked in the order of ids. One that somebody else has locked is left for another time.

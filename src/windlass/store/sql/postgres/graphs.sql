@@ -257,13 +257,14 @@ with held as materialized (
       from {rows:runs.id:ids}
      where r.status = 'running' and r.kind in ('job', 'group')
 )
-select h.id, h.token, h.parent, h.parent_step, p.input, null as name, null as workflow, null as version, null as status,
+select h.id, h.token, h.parent, h.parent_step, p.input, null as name, g.name as workflow, g.version, null as status,
        null::bigint as is_group, null as group_name, null as matrix, null::bytea as output, null::bytea as failure,
        -1::bigint as position
   from held h
   left join lateral (
        select x.input from payloads x where x.namespace = :namespace and x.run_id = h.parent and h.place = 1 offset 0) p
     on true
+ cross join lateral (select * from runs x where x.namespace = :namespace and x.id = h.parent offset 0) g
 union all
 select h.id, h.token, h.parent, h.parent_step, null, j.name, r.name, r.version, r.status, e.is_group, j.group_name,
        j.matrix, p.output, p.failure, j.position

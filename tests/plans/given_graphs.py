@@ -150,6 +150,10 @@ def needing(*, met: int = 0, more: int = 0) -> list[MetNeeds]:
 
 HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
     "lock_graphs": (lambda tx: tx.graphs.lock(NAMESPACE, ids=[GRAPH, IDS[0]]), (GRAPHS,)),
+    "lock_counted_graph": (
+        lambda tx: tx.graphs.lock_counted(NAMESPACE, GRAPH, Counted(open=-1, completed=1)),
+        (GRAPHS,),
+    ),
     "count_graph": (lambda tx: tx.graphs.count(NAMESPACE, GRAPH, Counted(open=-1, completed=1)), (GRAPHS,)),
     "create_jobs": (creating(1, 2, 3), (RUN, PAYLOAD, JOBS)),
     "create_jobs: one": (creating(1), (RUN, PAYLOAD, JOBS)),

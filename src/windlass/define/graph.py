@@ -24,7 +24,7 @@ from windlass.define.retry import Retry
 from windlass.define.spawn import Spawn, check_spawns, new_job
 from windlass.define.starting import check_arguments
 from windlass.define.workflow import Openable, WorkflowDefinition
-from windlass.define.workflows import Identity, identity_of, read_definition
+from windlass.define.workflows import Identity, are_apart, identity_of, read_definition
 from windlass.define.written import Place, Written, read_matrix
 from windlass.errors import InvalidInput, NotAllowed
 from windlass.model.duration import to_duration
@@ -123,8 +123,8 @@ class Graph(Openable):
 
         `needs` lists functions declared above, names, or `windlass.after(…)`. The keys of `matrix` are parameters of
         the function, and there is a job for every combination; "include" and "exclude" in it add and leave out some.
-        At most `max_parallel` of them run at a time; with `fail_fast`, one that does not complete skips those that have
-        not begun. A `cleanup` job runs even when the graph is cancelled. Options of the graph hold unless given here.
+        At most `max_parallel` of them run at a time; with `fail_fast` as well, one that does not complete skips those
+        that wait for their turn. A `cleanup` job runs even when the graph is cancelled. Options of the graph hold unless given here.
         """
         options: dict[str, Any] = {"name": name, "needs": needs, "matrix": matrix, "max_parallel": max_parallel}
         options |= {"fail_fast": fail_fast, "cleanup": cleanup, "queue": queue, "retry": retry, "timeout": timeout}
@@ -293,10 +293,8 @@ class Graph(Openable):
         known = self._jobs.get(job)
         if known is None:
             return
-        one, other = known.definition.function.__code__, function.__code__
-        is_apart = one.co_filename == other.co_filename and one.co_firstlineno != other.co_firstlineno
         is_anew = identity_of(known.definition.function) == identity_of(function)
-        if not is_anew or (is_apart and not one.co_filename.startswith("<")):
+        if not is_anew or are_apart(known.definition.function, function):
             raise InvalidInput(
                 f"Graph {self.name!r} has two jobs named {job!r}: at {known.definition.location} and at "
                 f"{Place.of(function)}. Rename one, or give it name=.",

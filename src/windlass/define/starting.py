@@ -69,20 +69,24 @@ def _encode(definition: WorkflowDefinition, args: tuple[Any, ...], *, codec: Cod
     return codec.encode_hashed(args)
 
 
-def check_arguments(definition: WorkflowDefinition, args: Sequence[Any], *, codec: Codec) -> None:
+def check_arguments(
+    definition: WorkflowDefinition, args: Sequence[Any], *, codec: Codec, call: str | None = None
+) -> None:
+    """Raises InvalidInput; `call` is how to write it instead, where it is no start."""
+    call = _call(definition) if call is None else call
     names, types = definition.argument_names, definition.argument_types
     what = f"{definition.kind} {definition.name!r}"
     if len(args) < definition.required:
         missing = names[len(args)]
         expected = _describe_type(types[len(args)])
         raise InvalidInput(
-            f"{what} needs {missing!r} ({expected}) and got {_count(len(args))}: {_call(definition)}.",
+            f"{what} needs {missing!r} ({expected}) and got {_count(len(args))}: {call}.",
             reason="missing_argument",
             path=f"$.{missing}",
         )
     if len(args) > len(names):
         raise InvalidInput(
-            f"{what} takes {_count(len(names))} and got {len(args)}: {_call(definition)}.",
+            f"{what} takes {_count(len(names))} and got {len(args)}: {call}.",
             reason="extra_argument",
             path=f"$[{len(names)}]",
         )

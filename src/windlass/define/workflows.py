@@ -124,17 +124,19 @@ class Workflows:
             close = [item for item in difflib.get_close_matches(name, known, n=3) if item != name]
             raise NotFound("Workflow", name, close=close, hint=hint)
         if definition.graph is not None:
-            raise InvalidInput(
-                f"{_takes(verb)} a workflow or a graph, and {definition.job!r} is a job of the graph "
-                f"{definition.graph!r}: it runs as a part of that.",
-                reason="invalid_workflow",
-            )
+            raise _is_job(definition, verb)
         return definition
 
     def workflow_or_none(self, name: str, version: str | None = None) -> WorkflowDefinition | None:
         """What is declared under this name and version; without a version, what was declared last."""
         key = self._latest.get(name) if version is None else (name, version)
         return None if key is None else self._workflows.get(key)
+
+    def check_no_job(self, function: object, *, verb: str) -> None:
+        """Raises InvalidInput for a function that is a job, and nothing besides."""
+        if isinstance(function, types.FunctionType) and self._declared_as(function) is None:
+            for definition in self.jobs_of(function):
+                raise _is_job(definition, verb)
 
     def jobs_of(self, function: object) -> tuple[WorkflowDefinition, ...]:
         """As which jobs a function is declared: it may be one in several graphs, and several in one."""
@@ -215,7 +217,16 @@ def _may_replace(definition: WorkflowDefinition, known: WorkflowDefinition) -> b
     """The same function made anew, as by a notebook; a graph itself sees to it that no two of its jobs share a name."""
     if definition.graph is not None or known.graph is not None:
         return definition.graph == known.graph
-    return identity_of(known.function) == identity_of(definition.function)
+    is_anew = identity_of(known.function) == identity_of(definition.function)
+    # Graphs have no functions to tell them apart: two places of one file are two graphs.
+    return is_anew and not (definition.plan is not None and are_apart(known.function, definition.function))
+
+
+def are_apart(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
+    """Do they stand at two places of one file? What is typed into a prompt has no places."""
+    first, second = one.__code__, other.__code__
+    is_one_file = first.co_filename == second.co_filename and not first.co_filename.startswith("<")
+    return is_one_file and first.co_firstlineno != second.co_firstlineno
 
 
 def _taken(definition: WorkflowDefinition, known: WorkflowDefinition) -> AlreadyExists:
@@ -226,6 +237,14 @@ def _taken(definition: WorkflowDefinition, known: WorkflowDefinition) -> Already
         f"{kind} {definition.name!r} is declared twice: {where} {definition.location}. {advice}",
         reason="already_registered",
         owner=known.location,
+    )
+
+
+def _is_job(definition: WorkflowDefinition, verb: str) -> InvalidInput:
+    return InvalidInput(
+        f"{_takes(verb)} a workflow or a graph, and {definition.job!r} is a job of the graph "
+        f"{definition.graph!r}: it runs as a part of that.",
+        reason="invalid_workflow",
     )
 
 

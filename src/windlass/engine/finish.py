@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from windlass.engine.family import wake_parents
 from windlass.engine.graph.dispatch import Dispatch
-from windlass.engine.graph.lock import ancestors_of, lock_graphs
-from windlass.engine.graph.settle import Settled, settle, tell_of_settled
+from windlass.engine.graph.lock import ancestors_of
+from windlass.engine.graph.settle import Settled, difference, settle, tell_of_settled
 from windlass.engine.parts import Parts
 from windlass.engine.schedule.release import Released, lock_schedules, release_next, tell_of_release
 from windlass.engine.send import tell_of_news
 from windlass.errors import ClaimLost
 from windlass.model.commands import FinishRun
 from windlass.model.graph import Graph
-from windlass.model.run import Run, RunId
+from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.time import Instant
 from windlass.notify.local import ended_topic, run_topic
 from windlass.store.base import Tx
@@ -51,7 +51,7 @@ class FinishRuns:
         if self._dispatch is not None:
             self._dispatch.begin()
         items = await _with_families(tx, items)
-        graphs = await lock_graphs(tx, ((item.namespace, _graph_of(item)) for item in items))
+        graphs = await _lock_graphs(tx, items)
         of_graphs = ((namespace, graph.schedule) for (namespace, _), graph in graphs.items())
         schedules = await lock_schedules(tx, [*((item.namespace, item.schedule) for item in items), *of_graphs])
         parents = await self._lock_families(tx, items, list(graphs.values()))
@@ -59,14 +59,10 @@ class FinishRuns:
         if parents:
             await self._tell_parents(tx, items, done, parents)
         for (namespace, id), graph in graphs.items():
-            ended = {
-                item.job: item.status
-                for ordinal, item in enumerate(items)
-                if ordinal in done and item.job is not None and (item.namespace, item.parent) == (namespace, id)
-            }
-            if ended:
-                ancestors = parents.get(namespace, {})
-                self._settled.add(await settle(tx, graph, ended, ancestors=ancestors, dispatch=self._dispatch))
+            own = [(ordinal, item) for ordinal, item in enumerate(items) if _graph_of(item) == (namespace, id)]
+            ended = {item.job or "": item.status for ordinal, item in own if ordinal in done}
+            ahead, ancestors = [item.status for _, item in own], parents.get(namespace, {})
+            self._settled.add(await settle(tx, graph, ended, ancestors=ancestors, dispatch=self._dispatch, ahead=ahead))
         if schedules and done:
             self._released = await release_next(tx, schedules, now=await tx.now())
         if len(done) == len(items):
@@ -160,8 +156,23 @@ class FinishRuns:
             dispatch.drop()
 
 
-def _graph_of(item: FinishRun) -> RunId | None:
-    return None if item.job is None else item.parent
+def _graph_of(item: FinishRun) -> tuple[str, RunId] | None:
+    return None if item.job is None or item.parent is None else (item.namespace, item.parent)
+
+
+async def _lock_graphs(tx: Tx, items: Sequence[FinishRun]) -> dict[tuple[str, RunId], Graph]:
+    """The graphs of jobs among these, before anything else, in one order for everybody; each by counting their ends."""
+    by_graph: dict[tuple[str, RunId], list[RunStatus]] = {}
+    for item in items:
+        graph = _graph_of(item)
+        if graph is not None:
+            by_graph.setdefault(graph, []).append(item.status)
+    locked = {}
+    for namespace, id in sorted(by_graph):
+        found = await tx.graphs.lock_counted(namespace, id, difference(by_graph[namespace, id]))
+        if found is not None:
+            locked[namespace, id] = found
+    return locked
 
 
 async def _with_families(tx: Tx, items: Sequence[FinishRun]) -> Sequence[FinishRun]:

@@ -55,11 +55,12 @@ async def settle(
     skips: Mapping[str, str] | None = None,
     dispatch: Dispatch | None = None,
     closing: tuple[str, Deed] = ("finish", Deed()),
+    ahead: Sequence[RunStatus] = (),
 ) -> Settled:
     """Go on with a graph that is locked: these jobs are over, and `skips` must be, because of the jobs named.
 
     `ancestors` holds the parent of the graph, locked, if it has one, as it stands; what is written to it is put there.
-    `closing` is what the log says of the end of the graph.
+    `closing` is what the log says of the end of the graph. `ahead`: ends that were counted when it was locked.
     """
     found = await tx.jobs.below(graph.namespace, graph.id, names=[*ended, *(skips or {})])
     jobs, never_begun, decided = await _decide(tx, graph, ended, skips or {}, found)
@@ -74,7 +75,8 @@ async def settle(
     turns = [*decided.turns, *never_begun]
     await tx.needs.grant_turns(graph.namespace, graph.id, turns)
     turns += [name for name in decided.skipped if jobs[name].is_held]
-    after = await _count(tx, graph, [*ended.values(), *(RunStatus.SKIPPED for _ in decided.skipped)], held=len(turns))
+    ends = [*ended.values(), *(RunStatus.SKIPPED for _ in decided.skipped)]
+    after = await _count(tx, graph, ends, ahead=ahead, held=len(turns))
     if after.open == 0:
         await _close(tx, after, settled, ancestors, closing)
     return settled
@@ -184,17 +186,9 @@ def _released(graph: Graph, job: JobState) -> ReleasedJob:
     )
 
 
-async def _count(tx: Tx, graph: Graph, ends: Sequence[RunStatus], *, held: int) -> Graph:
+async def _count(tx: Tx, graph: Graph, ends: Sequence[RunStatus], *, ahead: Sequence[RunStatus], held: int) -> Graph:
     """What became of the graph by these ends, and by jobs that wait for no sibling any more."""
-    number = Counter(ends)
-    counted = Counted(
-        open=-len(ends),
-        completed=number[RunStatus.COMPLETED],
-        failed=number[RunStatus.FAILED],
-        cancelled=number[RunStatus.CANCELLED],
-        skipped=number[RunStatus.SKIPPED],
-        held=-held,
-    )
+    counted = replace(difference(ends, ahead), held=-held)
     if counted != Counted():
         await tx.graphs.count(graph.namespace, graph.id, counted)
     return replace(
@@ -205,6 +199,19 @@ async def _count(tx: Tx, graph: Graph, ends: Sequence[RunStatus], *, held: int) 
         cancelled=graph.cancelled + counted.cancelled,
         skipped=graph.skipped + counted.skipped,
         held=graph.held + counted.held,
+    )
+
+
+def difference(ends: Sequence[RunStatus], ahead: Sequence[RunStatus] = ()) -> Counted:
+    """How the counts of a graph change by these ends, those that are counted already left out."""
+    number = Counter(ends)
+    number.subtract(ahead)
+    return Counted(
+        open=len(ahead) - len(ends),
+        completed=number[RunStatus.COMPLETED],
+        failed=number[RunStatus.FAILED],
+        cancelled=number[RunStatus.CANCELLED],
+        skipped=number[RunStatus.SKIPPED],
     )
 
 

@@ -41,6 +41,19 @@ class GraphQueries:
         rows = await self._connection.all("lock_graphs", namespace=namespace, ids=wanted) if wanted else ()
         return {row[1]: graph_from_row(row) for row in rows}
 
+    async def lock_counted(self, namespace: str, id: RunId, counted: Counted) -> Graph | None:
+        """Load a graph and keep every other writer away, by counting what is about to end in it."""
+        row = await self._connection.first(
+            "lock_counted_graph",
+            namespace=namespace,
+            id=id,
+            open=counted.open,
+            completed=counted.completed,
+            failed=counted.failed,
+            cancelled=counted.cancelled,
+        )
+        return None if row is None else graph_from_row(row)
+
     async def load(self, namespace: str, id: RunId) -> Graph | None:
         row = await self._connection.first("load_graph", namespace=namespace, id=id)
         return None if row is None else graph_from_row(row)

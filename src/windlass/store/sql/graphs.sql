@@ -182,6 +182,15 @@ update graphs
        cancelled = cancelled + :cancelled, skipped = skipped + :skipped, held = held + :held
  where namespace = :namespace and id = :id;
 
+-- name: lock_counted_graph
+-- One graph, locked until this transaction ends by counting what is about to end in it: one statement for both.
+update graphs
+   set open = open + :open, completed = completed + :completed, failed = failed + :failed,
+       cancelled = cancelled + :cancelled
+ where namespace = :namespace and id = :id
+returning namespace, id, name, jobs, open, completed, failed, cancelled, skipped, held, is_paused, ending, parent,
+          schedule, created_at;
+
 -- name: bound_jobs
 -- What is open of a graph that ends, and may begin or has begun, gets no more time than this.
 update runs set expires_at = {least}({now} + :most_for, coalesce(expires_at, {now} + :most_for))

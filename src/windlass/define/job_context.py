@@ -74,11 +74,15 @@ class Needs(Mapping[str, Any]):
                 self._several.setdefault(met.job, [])
                 continue
             self._single[met.job] = met
-            for name in (met.matrix, met.group):
+            for name in (met.matrix, self._group_of(met)):
                 if name is not None:
                     self._several.setdefault(name, []).append(met)
         self._workflows = {met.workflow for met in found.needs}
-        self._names = [*dict.fromkeys(met.group or met.matrix or met.job for met in found.needs)]
+        self._names = [*dict.fromkeys(self._group_of(met) or met.matrix or met.job for met in found.needs)]
+
+    def _group_of(self, met: Met) -> str | None:
+        """The group that it came with; one that is needed by its own name stands for itself."""
+        return met.group if met.group in self._generators else None
 
     def __getitem__(self, key: Callable[..., Any] | str) -> Any:
         """A Need, or a list of them. Raises InvalidInput for a job that this one does not need."""

@@ -93,7 +93,8 @@ def tell_run(claimed: ClaimedRun, failure: Failure) -> None:
     """Log that a run has failed: of which type, and in which step."""
     about = {"run": claimed.run_id, "workflow": claimed.name, "step": failure.step}
     where = f" in step {failure.step!r}" if failure.step else ""
-    LOGGER.warning("Run %s (%r) failed: %s%s", claimed.run_id, claimed.name, failure.type, where, extra=about)
+    name = repr(claimed.name) if claimed.job is None else f"{claimed.name!r}, job {claimed.job!r} of {claimed.parent}"
+    LOGGER.warning("Run %s (%s) failed: %s%s", claimed.run_id, name, failure.type, where, extra=about)
 
 
 def _place(body: Body) -> str:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from datetime import datetime
 from random import Random
-from typing import Any, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack, overload
 from uuid import UUID
 
 from windlass.define.child import Child
@@ -27,6 +27,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
+OF_JOBS = frozenset({"needs", "input", "graph_id", "job"})  # what only a JobContext has
 RAISE = object()  # receive() without a default raises
 
 
@@ -56,6 +57,16 @@ class Context(ABC):
 
     random: Random
     """Random numbers that are the same at every replay: the seed is the run's id."""
+
+    if not TYPE_CHECKING:  # to a type checker, a Context would have every name
+
+        def __getattr__(self, name: str) -> Any:
+            if name in OF_JOBS:
+                raise AttributeError(
+                    f"ctx.{name} is there in the jobs of a graph, and this run is none: start a graph that has it as a "
+                    "job, or that spawns it."
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @abstractmethod
     def uuid(self) -> UUID:

@@ -124,7 +124,8 @@ class Graph(Openable):
         `needs` lists functions declared above, names, or `windlass.after(…)`. The keys of `matrix` are parameters of
         the function, and there is a job for every combination; "include" and "exclude" in it add and leave out some.
         At most `max_parallel` of them run at a time; with `fail_fast` as well, one that does not complete skips those
-        that wait for their turn. A `cleanup` job runs even when the graph is cancelled. Options of the graph hold unless given here.
+        that wait for their turn. A `cleanup` job runs even when the graph is cancelled. Options of the graph hold
+        unless given here.
         """
         options: dict[str, Any] = {"name": name, "needs": needs, "matrix": matrix, "max_parallel": max_parallel}
         options |= {"fail_fast": fail_fast, "cleanup": cleanup, "queue": queue, "retry": retry, "timeout": timeout}

@@ -112,15 +112,14 @@ class Registry(Workflows):
         """
         given: object = function
         plain = given.opening() if isinstance(given, Openable) else signature.check_workflow_function(given)
-        self.check_no_job(plain, verb="app.schedule")
+        self._refuse_job(plain, verb="app.schedule")
         workflow = self._declared_as(plain)
         if workflow is None or workflow.function is not plain:
             workflow = self.declare_workflow(plain, local=local)
         name = check_name(workflow.name if name is None else name, what="schedule name")
-        given_as = ", ".join([*workflow.argument_names, ""]).strip() if len(workflow.argument_names) == 1 else (
-            ", ".join(workflow.argument_names)
-        )
-        check_arguments(workflow, args, codec=codec, call=f"args=({given_as})")
+        names = workflow.argument_names
+        shown = f"{names[0]}," if len(names) == 1 else ", ".join(names)
+        check_arguments(workflow, args, codec=codec, call=f"app.schedule(…, args=({shown}))")
         codec.encode(args)  # refused here, where it is written, if it cannot be stored
         known = self._schedules.get(name)
         if known is not None and (known[0] is plain or identity_of(known[0]) != identity_of(plain)):

@@ -107,7 +107,8 @@ def schedule_command(
     may_replace: bool = False,
 ) -> PutSchedule:
     """What the engine is asked. Raises InvalidInput for arguments that the workflow does not take."""
-    check_arguments(workflow, args, codec=codec)
+    call = ", ".join([workflow.function.__name__, *workflow.argument_names])
+    check_arguments(workflow, args, codec=codec, call=f"app.schedules.create({call}, …)")
     encoded, hashed = codec.encode_hashed(tuple(args))
     return PutSchedule(
         namespace=namespace,

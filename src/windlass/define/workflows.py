@@ -132,12 +132,6 @@ class Workflows:
         key = self._latest.get(name) if version is None else (name, version)
         return None if key is None else self._workflows.get(key)
 
-    def check_no_job(self, function: object, *, verb: str) -> None:
-        """Raises InvalidInput for a function that is a job, and nothing besides."""
-        if isinstance(function, types.FunctionType) and self._declared_as(function) is None:
-            for definition in self.jobs_of(function):
-                raise _is_job(definition, verb)
-
     def jobs_of(self, function: object) -> tuple[WorkflowDefinition, ...]:
         """As which jobs a function is declared: it may be one in several graphs, and several in one."""
         if not isinstance(function, types.FunctionType):
@@ -175,6 +169,12 @@ class Workflows:
                 limits = [limit for limit in (said.get(item.name), item.keep_for) if limit is not None]
                 said[item.name] = max(limits, default=None)
         return said
+
+    def _refuse_job(self, function: object, *, verb: str) -> None:
+        """Raises InvalidInput for a function that is a job, and nothing besides."""
+        if isinstance(function, types.FunctionType) and self._declared_as(function) is None:
+            for definition in self.jobs_of(function):
+                raise _is_job(definition, verb)
 
     def _declared_as(self, wanted: types.FunctionType) -> WorkflowDefinition | None:
         key = self._declared.get(identity_of(wanted))

@@ -400,3 +400,26 @@ async def test_a_graph_that_cannot_run_is_not_started(app: App, release: Graph) 
 
     assert caught.value.reason == "unknown_job"
     assert runs.runs == ()
+
+
+def test_a_job_has_no_times_of_its_own(app: App, release: Graph) -> None:
+    release.job(lint)
+
+    reason, _, text = refused(lambda: app.schedule(every="1h")(lint))
+
+    assert reason == "invalid_workflow"
+    assert text.startswith("app.schedule() takes a workflow or a graph, and 'lint' is a job of the graph 'release'")
+    assert app._registry.workflow_or_none("lint") is None
+    app.workflow(lint)
+    app.schedule(every="1h")(lint)  # what is a workflow besides is one
+
+
+def test_a_schedule_without_what_its_graph_takes_says_how_to_give_it(app: App) -> None:
+    graph = app.graph("nightly", input=str)
+    graph.job(lint)
+
+    reason, _, text = refused(lambda: app.schedule(cron="0 3 * * *")(graph))
+
+    assert reason == "missing_argument"
+    assert text.endswith("got no arguments: app.schedule(…, args=(input,)).")
+    app.schedule(cron="0 3 * * *", args=("v1.2",))(graph)

@@ -232,6 +232,16 @@ def test_another_place_is_refused_the_name_of_a_graph(app: App) -> None:
     assert refused.value.reason == "already_registered"
 
 
+@pytest.mark.spec("security:7")
+def test_two_graphs_of_one_name_in_one_function_are_refused_where_the_second_is_written(app: App) -> None:
+    app.graph("release").job(lint)
+
+    with pytest.raises(AlreadyExists, match=r"declared twice: at test_graph.py:(\d+) and, .* at test_graph.py:(?!\1)"):
+        app.graph("release")
+
+    assert app._registry.workflow_or_none("release.lint") is not None
+
+
 def test_versions_of_a_graph_stand_side_by_side(app: App) -> None:
     old, new = app.graph("release", version="1"), app.graph("release", version="2")
     old.job(lint)

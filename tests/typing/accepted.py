@@ -239,6 +239,7 @@ async def graphs(ctx: windlass.Context) -> None:
     assert_type(await handle.retry(), windlass.GraphHandle)
     assert_type(await handle.output(tell), Any)
     assert_type(app.handle(release, key="1.0"), windlass.GraphHandle)
+    assert_type(app.handle(release, run_id=handle.id), windlass.GraphHandle)
     assert_type(windlass.call(release, Receipt("7", 3), key="1.0"), windlass.Call[windlass.GraphResult])
     await ctx.run(release, Receipt("7", 3), timeout="1h")
     child = await ctx.start(release, Receipt("7", 3))
@@ -254,6 +255,7 @@ def blocking_graphs() -> None:
     assert_type(handle.result(), windlass.GraphResult)
     assert_type(handle.jobs(), list[windlass.JobInfo])
     assert_type(app.sync.handle(release, key="1.0"), windlass.SyncGraphHandle)
+    assert_type(app.sync.handle(release, run_id=handle.id), windlass.SyncGraphHandle)
 
 
 def windlass_job() -> windlass.JobContext:

@@ -72,22 +72,36 @@ class Asks:
     def handle(self, graph: Graph, /, *, key: str) -> GraphHandle: ...
 
     @overload
+    def handle(self, graph: Graph, /, *, run_id: str) -> GraphHandle: ...
+
+    @overload
     def handle(self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str) -> Handle[R]: ...
+
+    @overload
+    def handle(
+        self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, run_id: str
+    ) -> Handle[R]: ...
 
     @overload
     def handle(self, run_id: str, /) -> Handle[Any]: ...
 
-    def handle(self, wanted: Any, /, *, key: str | None = None) -> Handle[Any]:
-        """The handle of a run started before: by its id, or by workflow and key. Asks nothing yet."""
-        if isinstance(wanted, str) and key is None:
+    def handle(self, wanted: Any, /, *, key: str | None = None, run_id: str | None = None) -> Handle[Any]:
+        """The handle of a run started before: by its id, or by workflow and key or id. Asks nothing yet.
+
+        Only where the workflow is named, the result has its type, and a graph is held as one.
+        """
+        if isinstance(wanted, str) and key is None and run_id is None:
             return self._client.handle(wanted)
-        if isinstance(wanted, str) or key is None:
+        if isinstance(wanted, str) or (key is None) == (run_id is None):
             raise InvalidInput(
-                "handle() takes a run id, or a workflow and its key: app.handle(order, key='order-7').",
+                "handle() takes a run id, or a workflow and its key or run_id: app.handle(order, key='order-7').",
                 reason="invalid_option",
                 path="key",
             )
-        return self._client.handle_of_key(self._registry.find_workflow(wanted, verb="app.handle"), key)
+        definition = self._registry.find_workflow(wanted, verb="app.handle")
+        if key is not None:
+            return self._client.handle_of_key(definition, key)
+        return self._client.handle(run_id or "", definition)
 
     async def pause(
         self,

@@ -72,9 +72,10 @@ class Client:
             SetGate(namespace=namespace, kind=kind, name=name, is_paused=is_paused, by=by, note=note)
         )
 
-    def handle(self, run_id: str) -> Handle[Any]:
+    def handle(self, run_id: str, definition: WorkflowDefinition | None = None) -> Handle[Any]:
         """The handle of a run known by its id. Whether it exists is seen at the first await."""
-        return Handle(self._door, run_id=RunId(check_run_id(run_id)))
+        kind = Handle if definition is None else _kind_of(definition, self._door)
+        return kind(self._door, run_id=RunId(check_run_id(run_id)), definition=definition)
 
     def handle_of_key(self, definition: WorkflowDefinition, key: str) -> Handle[Any]:
         """The handle of the run a start key belongs to."""

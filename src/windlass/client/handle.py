@@ -18,7 +18,7 @@ from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import NotAllowed, NotFound, ReplayMismatch, ResultTimeout, RunCancelled, RunFailed, WrongState
 from windlass.model.commands import CancelRun, Decide, Outcome, PauseRun, ResumeRun, RetryRun, SendEvent
 from windlass.model.duration import to_duration
-from windlass.model.explanation import UNSERVED, Situation
+from windlass.model.explanation import UNSERVED, Explanation, Situation
 from windlass.model.failure import Failure
 from windlass.model.message import Decision
 from windlass.model.run import RunId, RunStatus
@@ -85,16 +85,14 @@ class Handle(Generic[R]):
         """
         left = None if timeout is None else to_duration(timeout, what="timeout")
         runs, run_id = await self._reach("result")
-        namespace = self._door.namespace
-        first = WARN_AFTER if left is None else min(left, WARN_AFTER)
-        outcome = await runs.wait_for_result(namespace, run_id, first)
-        if not _is_settled(outcome.status) and (left is None or left > WARN_AFTER):
-            await self._warn_if_unserved(runs, run_id)
-            left = None if left is None else Duration(left - WARN_AFTER)
-            outcome = await runs.wait_for_result(namespace, run_id, left)
-        while left is None and not _is_settled(outcome.status):  # a remote door may answer earlier than asked
-            outcome = await runs.wait_for_result(namespace, run_id, None)
-        return self._read(run_id, outcome)
+        look_in: Duration | None = WARN_AFTER
+        while True:  # also because a remote door may answer earlier than asked
+            wait_for = min((span for span in (left, look_in) if span is not None), default=None)
+            outcome = await runs.wait_for_result(self._door.namespace, run_id, wait_for)
+            left = None if left is None or wait_for is None else Duration(left - wait_for)
+            if _is_settled(outcome.status) or left == 0:
+                return self._read(run_id, outcome)
+            look_in = None if look_in is None else await self._warn_if_unserved(runs, run_id)
 
     async def status(self) -> RunStatus:
         """Where the run stands now: a text such as "running" or "completed"."""
@@ -200,6 +198,8 @@ class Handle(Generic[R]):
                 raise NotFound(f"Run of workflow {self._definition.name!r} with key", self._key or "")
         else:
             run = (await runs.get_run(self._door.namespace, self._run_id)).run
+            if self._definition is not None and run.name != self._definition.name:
+                raise NotFound(f"Run of workflow {self._definition.name!r} with id", self._run_id)
             self._definition = self._door.registry.workflow_or_none(run.name, run.version)
         self._run_id, self._is_known = run.id, True
         return runs, run.id
@@ -232,20 +232,26 @@ class Handle(Generic[R]):
             subject=f"Run {run_id}{name}",
         )
 
-    async def _warn_if_unserved(self, runs: Runs, run_id: RunId) -> None:
-        found = await runs.explain_run(self._door.namespace, run_id)
+    async def _warn_if_unserved(self, runs: Runs, run_id: RunId) -> Duration | None:
+        """Answers with when to look again, if that makes sense."""
+        self._warned(await runs.explain_run(self._door.namespace, run_id))
+        return None
+
+    def _warned(self, found: Explanation) -> bool:
+        """Say it if nobody serves what this is about."""
         if found.status is not RunStatus.PENDING or found.code not in UNSERVED:
-            return
+            return False
         if found.code is not Situation.NO_WORKER:  # there are some, where this run does not look for them
             log.warning("%s", found)
-            return
+            return True
         log.warning(
             'Run %s (%r) is pending and no live worker runs %r. Start one: %s, or "async with app.worker():".',
-            run_id,
+            found.run_id,
             found.name,
             found.name,
             self._door.worker_command(found.name),
         )
+        return True
 
 
 def _is_settled(status: RunStatus) -> bool:

@@ -236,16 +236,24 @@ class Sync:
     def handle(self, graph: Graph, /, *, key: str) -> SyncGraphHandle: ...
 
     @overload
+    def handle(self, graph: Graph, /, *, run_id: str) -> SyncGraphHandle: ...
+
+    @overload
     def handle(
         self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, key: str
     ) -> SyncHandle[R]: ...
 
     @overload
+    def handle(
+        self, fn: Callable[Concatenate[Context, ...], Coroutine[Any, Any, R]], /, *, run_id: str
+    ) -> SyncHandle[R]: ...
+
+    @overload
     def handle(self, run_id: str, /) -> SyncHandle[Any]: ...
 
-    def handle(self, wanted: Any, /, **key: Any) -> SyncHandle[Any]:
-        """The handle of a run started before: by its id, or by workflow and key. Asks nothing yet."""
-        return _sync(self._app.handle(wanted, **key), self._portal)
+    def handle(self, wanted: Any, /, **known: Any) -> SyncHandle[Any]:
+        """The handle of a run started before: by its id, or by workflow and key or id. Asks nothing yet."""
+        return _sync(self._app.handle(wanted, **known), self._portal)
 
     @contextmanager
     def worker(self, *, queues: Iterable[str] | None = None, slots: int | None = None) -> Iterator[None]:

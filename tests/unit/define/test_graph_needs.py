@@ -181,12 +181,11 @@ def test_the_input_of_a_graph_is_read_as_it_declares_it() -> None:
         read_input(stored, str, CODEC)
 
 
-def test_a_member_that_is_needed_by_its_own_name_stands_for_itself() -> None:
-    codec, registry = Codec(), Registry()
-    found = (Met(job="s-1", workflow="w", version="", status=RunStatus.COMPLETED, group="shards", output=b"1"),)
+def test_a_member_that_is_needed_by_its_own_name_stands_for_itself(app: App) -> None:
+    found = (Met(job="s-1", workflow="w", version="", status=COMPLETED, group="shards", output=b"1"),)
     given = NeedsOf(run_id=RunId("run_1"), graph=RunId("run_0"), job="report", input=b"[]", needs=found)
 
-    needs = Needs(given, registry, codec)
+    needs = Needs(given, app._registry, CODEC)
 
     assert [*needs] == ["s-1"]
     assert "shards" not in needs

@@ -70,7 +70,8 @@ class Walk:
             await self._remove_children()
             return True
         page = await self._look()
-        due = [run.id for run in page.ended if self._is_over_due(run, now=page.now)]
+        # A job may have been left behind by a coordinator that removed its graph and died; ties tell.
+        due = [run.id for run in page.ended if run.kind.is_job or self._is_over_due(run, now=page.now)]
         await self._remove(due)
         if self._has_remarks:
             await self._remove_remarks(page.passed)

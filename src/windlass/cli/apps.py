@@ -9,7 +9,7 @@ import traceback
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from windlass.api.service import Control, Runs
+from windlass.api.service import Control, Graphs, Runs
 from windlass.app import App
 from windlass.cli.session import OpenEngine, Session
 from windlass.client.handle import Door
@@ -50,6 +50,9 @@ def door_of(app: App, open: OpenEngine, session: Session) -> Door:
     async def control() -> Control:
         return (await open()).control
 
+    async def graphs() -> Graphs:
+        return (await open()).graphs
+
     return Door(
         runs=runs,
         control=control,
@@ -57,6 +60,7 @@ def door_of(app: App, open: OpenEngine, session: Session) -> Door:
         codec=app._codec,
         registry=app._registry,
         clock=session.clock,
+        graphs=graphs,
         new_id=Ids(session.clock, system_rng()).message,
         worker_command=app._worker_command,
     )

@@ -9,11 +9,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from windlass.api.service import Graphs
+from windlass.cli import records
 from windlass.cli.drawing import Label, draw
 from windlass.cli.terminal import STATUS_STYLES, Glyphs, cut, escape, status_glyph
 from windlass.cli.waits import in_short, summary
 from windlass.model.duration import between
-from windlass.model.graph import Graph, JobView, ListJobs
+from windlass.model.graph import Graph, GraphView, JobView, ListJobs
 from windlass.model.run import RunId, RunStatus
 from windlass.model.time import Instant
 from windlass.rules.explain.needs import ENDS, brief_needs
@@ -181,6 +182,18 @@ def why_not(job: JobView, statuses: Mapping[str, RunStatus], *, now: Instant, br
     if run.status is RunStatus.FAILED and job.failure is not None:
         return summary(job.failure)
     return "" if run.status.is_terminal else in_short(run, failure=job.failure, now=now, brief=brief)
+
+
+def record(graph: GraphView, jobs: Sequence[JobView], briefs: Mapping[str, str], *, now: Instant) -> dict[str, object]:
+    """What the record of a graph has besides that of every run: its counts, and its jobs."""
+    statuses = {job.name: job.status for job in jobs}
+    running = sum(status is RunStatus.RUNNING for status in statuses.values())
+    told = [records.job(job, waits_for=_waits_for(job, statuses, briefs, now=now)) for job in jobs]
+    return {"counts": records.graph(graph, running=running), "jobs": told}
+
+
+def _waits_for(job: JobView, statuses: Mapping[str, RunStatus], briefs: Mapping[str, str], *, now: Instant) -> str:
+    return "" if job.status.is_terminal else why_not(job, statuses, now=now, brief=briefs.get(job.name, ""))
 
 
 def needed(job: JobView, jobs: Sequence[JobView], *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 from msgspec import Struct
@@ -23,7 +23,7 @@ from windlass.errors import WrongState
 from windlass.model.duration import between, describe, from_instant, moment
 from windlass.model.graph import GraphView, JobView
 from windlass.model.message import Message
-from windlass.model.run import LogEntry, Run, RunKind, RunStatus, RunView
+from windlass.model.run import CANCELLED_BY, RETRIED_BY, LogEntry, Run, RunKind, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 
@@ -266,9 +266,12 @@ def _outcome(story: Story, *, width: int, is_full: bool) -> Iterator[Text]:
         yield from _title("Skipped")
         yield from _wrapped(escape(story.why), width=width, style="")
     elif view.run.status is RunStatus.CANCELLED and story.log:
-        title, said = awaited.cancelled(story.log[-1])
+        # A graph that had to clean up ends later than it was cancelled.
+        deeds = [entry for entry in story.log if entry.cause == CANCELLED_BY and entry.data is not None]
+        is_deed = view.run.kind is not RunKind.GRAPH or story.log[-1].cause in (CANCELLED_BY, RETRIED_BY)
+        title, said = awaited.cancelled(story.log[-1] if is_deed or not deeds else deeds[0])
         yield from _title(title)
-        for text in said:
+        for text in said or ([escape(story.why)] if view.run.kind is RunKind.GRAPH else []):
             yield from _wrapped(text, width=width, style="")
     elif view.failure is not None and view.run.status is not RunStatus.PAUSED:
         failure = view.failure
@@ -366,7 +369,7 @@ def _record(story: Story, *, now: Instant) -> dict[str, object]:
     waits_for = "" if run.status.is_terminal else in_short(run, failure=failure, now=now, brief=story.brief)
     return {
         **records.view(story.view, waits_for=waits_for),
-        **_record_of_graph(story, now=now),
+        **_record_of_graph(story, now=now, waits_for=waits_for),
         "steps": [
             records.step(step, is_interrupted=is_interrupted(step, run=run, latest_attempt=latest[step.key]))
             for step in story.steps
@@ -376,20 +379,12 @@ def _record(story: Story, *, now: Instant) -> dict[str, object]:
     }
 
 
-def _record_of_graph(story: Story, *, now: Instant) -> dict[str, object]:
+def _record_of_graph(story: Story, *, now: Instant, waits_for: str) -> dict[str, object]:
     """A graph has its jobs, and a job what is known of it in its graph."""
     run, graph = story.view.run, story.graph
     if graph is None:
         return {}
-    statuses = {job.name: job.status for job in story.jobs}
-    told = {job.name: records.job(job, waits_for=_of_job(story, job, statuses, now=now)) for job in story.jobs}
-    if run.kind is not RunKind.GRAPH:
-        return {"in_graph": told.get(run.job or "")}
-    running = sum(status is RunStatus.RUNNING for status in statuses.values())
-    return {"counts": records.graph(graph, running=running), "jobs": list(told.values())}
-
-
-def _of_job(story: Story, job: JobView, statuses: Mapping[str, RunStatus], *, now: Instant) -> str:
-    if job.status.is_terminal:
-        return ""
-    return graph_page.why_not(job, statuses, now=now, brief=story.briefs.get(job.name, ""))
+    if run.kind is RunKind.GRAPH:
+        return graph_page.record(graph, story.jobs, story.briefs, now=now)
+    own = next((job for job in story.jobs if job.name == run.job), None)
+    return {"in_graph": None if own is None else records.job(own, waits_for=waits_for)}

@@ -12,12 +12,13 @@ from rich.text import Text as Line
 
 from windlass.app import App
 from windlass.assembly import Opened
-from windlass.cli import payloads, records
+from windlass.cli import graph_page, payloads, records
 from windlass.cli.apps import check_target, door_of, take_app
 from windlass.cli.hints import nearest, served_now, waits_for_now
 from windlass.cli.session import OpenEngine, Session, Text, shared_options
 from windlass.cli.values import Json, Moment, Span, Value
 from windlass.client.client import Client
+from windlass.client.graphs import GraphResult
 from windlass.client.handle import Handle
 from windlass.codec import Codec
 from windlass.define.options import shorten
@@ -106,8 +107,15 @@ async def _tell(session: Session, opened: Opened, handle: Handle[Any], *, is_wai
     if session.is_json:
         view = await opened.runs.get_run(session.namespace, RunId(handle.id))
         record = records.view(view, waits_for=await waits_for_now(opened.runs, view, now=session.now()))
-        if is_waiting:  # as the program reads it, also where its own codec has sealed it
+        if isinstance(result, GraphResult):
+            jobs = await graph_page.read_jobs(opened.graphs, session.namespace, view.run.id)
+            graph = await opened.graphs.get_graph(session.namespace, view.run.id)
+            record |= graph_page.record(graph, jobs, {}, now=session.now())
+        elif is_waiting:  # as the program reads it, also where its own codec has sealed it
             record["output"] = records.payload(Codec().encode(result))
         screen.write_json(record)
+    elif isinstance(result, GraphResult):
+        skipped = f", {result.skipped:,} skipped" if result.skipped else ""
+        screen.write(f"{result.completed:,} of {result.jobs:,} job{'s' * (result.jobs != 1)} completed{skipped}\n")
     elif is_waiting:
         screen.write(screen.draw_whole(*(Line(line) for line in payloads.laid_out(result, width=screen.width))))

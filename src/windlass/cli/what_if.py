@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -33,15 +34,17 @@ class WhatIf(Struct, frozen=True, kw_only=True):
 
 def what_if(jobs: Sequence[JobView], name: str) -> WhatIf:
     """`name`: of a job, a matrix or a group. Raises NotFound, or WrongState if none of it can fail any more."""
-    meant = [job for job in jobs if job.name == name] or [
-        job for job in jobs if name in (job.state.matrix, job.state.group)
-    ]
+    meant = [job for job in jobs if name in (job.name, job.state.matrix, job.state.group)]
     if not meant:
         known = {job.name for job in jobs} | {job.state.matrix for job in jobs if job.state.matrix is not None}
         raise NotFound("job", name, close=difflib.get_close_matches(name, sorted(known), n=2))
     open = [job for job in meant if not job.status.is_terminal]
     if not open:
-        raise WrongState("job", repr(name), meant[0].status.value, wanted="a job that is not over")
+        ends = Counter(job.status.value for job in meant)
+        stands = meant[0].status.value
+        if len(meant) > 1:
+            stands = f"over ({', '.join(f'{number:,} {status}' for status, number in sorted(ends.items()))})"
+        raise WrongState("job", repr(name), stands, wanted="a job that is not over")
     held: dict[str, list[str]] = {}
     for job in jobs:
         if job.state.is_held and job.state.matrix is not None:

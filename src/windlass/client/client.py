@@ -74,7 +74,7 @@ class Client:
 
     def handle(self, run_id: str, definition: WorkflowDefinition | None = None) -> Handle[Any]:
         """The handle of a run known by its id. Whether it exists is seen at the first await."""
-        kind = Handle if definition is None else _kind_of(definition, self._door)
+        kind: type[Handle[Any]] = Handle if definition is None else _kind_of(definition, self._door)
         return kind(self._door, run_id=RunId(check_run_id(run_id)), definition=definition)
 
     def handle_of_key(self, definition: WorkflowDefinition, key: str) -> Handle[Any]:

@@ -251,6 +251,39 @@ def test_what_cannot_fail_any_more_and_what_is_unknown_is_refused(scene: Scene) 
     assert "a graph was expected" in scene.refused("show", f"{graph}/lint", "--if-fails", "lint")
 
 
+def test_if_a_matrix_or_a_group_fails_those_fail_that_are_not_over(scene: Scene) -> None:
+    async def story(harness: Harness) -> str:
+        graph, go = harness.app.graph("release"), harness.app.event("go", int)
+
+        @graph.job(matrix={"n": [1, 2]})
+        async def done(ctx: JobContext, n: int) -> float:
+            return 1 / (n - 1)
+
+        @graph.job
+        async def work(ctx: JobContext) -> None:
+            if ctx.job == "part-b":
+                await ctx.receive(go)
+
+        @graph.group
+        async def parts(ctx: JobContext) -> list[Spawn]:
+            return [graph.spawn(work, name=f"part-{part}") for part in "ab"]
+
+        @graph.job(needs=[parts])
+        async def report(ctx: JobContext) -> None: ...
+
+        handle = await harness.start(graph)
+        await harness.idle()
+        return str(handle.id)
+
+    graph = scene.play(story)
+
+    found = scene.json("show", graph, "--if-fails", "parts")
+    assert (found["failed"], found["skipped"]) == (["part-b"], [{"job": "report", "because": "part-b"}])
+    assert "job 'done' is over (1 completed, 1 failed); a job that is not over was expected" in (
+        scene.refused("show", graph, "--if-fails", "done")
+    )
+
+
 # One job
 
 
@@ -279,6 +312,14 @@ def test_a_job_shows_what_it_needed_and_why_it_was_skipped(scene: Scene) -> None
     assert f"job publish of graph {graph}" in told
     assert "  ✗ docs        failed     goes on if completed\n" in told
     assert "It would have gone on if that" in told
+
+
+def test_a_job_as_json_waits_for_the_same_in_itself_and_in_its_graph(scene: Scene) -> None:
+    graph = scene.play(a_release)
+
+    for name in ("test[3.12]", "report"):
+        found = scene.json("show", f"{graph}/{name}")
+        assert found["waits_for"] == found["in_graph"]["waits_for"] != "for its needs or an event"
 
 
 def test_explain_says_which_upstream_a_job_waits_for(either: Scene) -> None:
@@ -340,5 +381,26 @@ def test_a_graph_that_is_cancelled_waits_for_what_cleans_up(scene: Scene) -> Non
     assert "It has been cancelled by ann; it ends as cancelled once 1 job that cleans up is over" in found["text"]
     assert f"End those too: windlass --url shop.db cancel {graph}" in found["text"]
 
-    assert scene.shown("cancel", graph) == f"{graph} (release) is cancelled, and 1 child with it.\n"
+    assert scene.shown("cancel", graph, "--by", "bob") == f"{graph} (release) is cancelled, and 1 child with it.\n"
+    assert "It was cancelled by bob " in scene.json("explain", graph)["text"]
+    assert "\nCancelled by bob\n  It was cancelled by bob " in scene.shown("show", graph)
     assert "Its 11 jobs: 5 completed, 1 failed, 4 cancelled, 1 skipped." in scene.json("explain", graph)["text"]
+
+
+def test_a_graph_that_has_cleaned_up_says_who_cancelled_it(scene: Scene) -> None:
+    graph = scene.play(a_release)
+    scene.shown("cancel", graph, "--by", "ann", "--note", "wrong tag")
+
+    async def cleaned_up(harness: Harness) -> None:
+        declare_release(harness)
+        await harness.idle()
+        await harness.advance("1h")
+        await harness.idle()
+
+    scene.play(cleaned_up)
+    told, found = scene.shown("show", graph), scene.json("explain", graph)
+
+    assert found["code"] == "cancelled"
+    assert "It was cancelled by ann " in found["text"]
+    assert "wrong tag" in found["text"]
+    assert "\nCancelled by ann\n  wrong tag\n" in told

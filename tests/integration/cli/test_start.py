@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.cli.scene import Scene
-from windlass import Context
+from windlass import Context, JobContext, after
 from windlass.model.commands import RegisterWorker
 from windlass.model.run import RunId, WorkerId
 from windlass.model.worker import Served
@@ -41,6 +41,13 @@ async def bill(ctx: windlass.Context, amount: int, item: Item, due: datetime | N
 
 @app.workflow
 async def anything(ctx: windlass.Context, value) -> None: ...
+
+
+release = app.graph("release", input=str)
+
+
+@release.job
+async def lint(ctx: windlass.JobContext) -> None: ...
 """
 
 
@@ -248,6 +255,28 @@ def test_waiting_prints_the_result_below_the_id(either: Scene, shop: str) -> Non
         "status": "completed",
         "output": "order 7 done",
     }
+
+
+def test_waiting_for_a_graph_prints_what_became_of_its_jobs(scene: Scene, shop: str) -> None:
+    async def serve(harness: Harness) -> list[str]:
+        release = harness.app.graph("release", input=str)
+
+        @release.job
+        async def lint(ctx: JobContext) -> str:
+            return ctx.input
+
+        @release.job(needs=[after(lint, on="failed")])
+        async def alarm(ctx: JobContext) -> None: ...
+
+        words = ("start", shop, "release", "v1", "--wait")
+        return [await asyncio.to_thread(scene.shown, *words), await asyncio.to_thread(scene.shown, *words, "--json")]
+
+    told, record = scene.play(serve)
+
+    assert told.splitlines()[1:] == ["1 of 2 jobs completed, 1 skipped"]
+    found = json.loads(record)
+    assert (found["status"], found["counts"]["completed"], found["counts"]["skipped"]) == ("completed", 1, 1)
+    assert [(job["name"], job["status"]) for job in found["jobs"]] == [("lint", "completed"), ("alarm", "skipped")]
 
 
 def test_waiting_for_a_run_that_fails_or_is_cancelled_is_an_error(scene: Scene, shop: str) -> None:

@@ -52,7 +52,7 @@ def _completed(facts: Facts, at: Instant) -> str:
 
 
 def _cancelled(facts: Facts, at: Instant) -> str:
-    deed = facts.last_deed
+    deed = facts.end
     whose = "parent" if facts.run.graph is None else "graph"
     parent = f", with its {whose} {deed.run}" if deed.run is not None and facts.cause == CANCELLED_BY else ""
     told = f"It was cancelled{by(deed.by)} {ago(at, now=facts.now)}{parent}"

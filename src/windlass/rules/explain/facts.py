@@ -110,13 +110,18 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def cancel(self) -> Deed:
-        """Who cancelled a graph that is not over yet, because jobs of it clean up."""
+        """Who cancelled a graph whose jobs clean up first: it ends with the last of them, and not by this deed."""
         found = (entry for entry in self.log if entry.cause == CANCELLED_BY)
         return Deed.from_log(next((entry.data for entry in found), None))
 
     @property
     def last_deed(self) -> Deed:
         return Deed.from_log(self._entered.data) if self._entered is not None else Deed()
+
+    @property
+    def end(self) -> Deed:
+        """Who ended it."""
+        return self.last_deed if self.cause in DEEDS else self.cancel
 
     @property
     def waits(self) -> tuple[Step, ...]:

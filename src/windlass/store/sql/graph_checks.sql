@@ -10,13 +10,27 @@ with work as not materialized (
      where r.kind in ('job', 'group')
 ),
 needed as not materialized (
-    select e.namespace, e.graph, e.job, e.upstream, u.is_open,
-           case when ',' || e.accepts || ',' like '%,' || u.status || ',%' then 1
-                when e.is_group = 1 and u.status = 'completed' then 1
-                else 0 end as is_accepted
+    select e.namespace, e.graph, e.job, case when u.finished_at is null then 1 else 0 end as is_open,
+           case when u.finished_at is null or ',' || e.accepts || ',' like '%,' || u.status || ',%' then 0
+                when e.is_group = 1 and u.status = 'completed' then 0
+                else 1 end as is_refused
       from edges e
-      join work u on u.namespace = e.namespace and u.graph = e.graph and u.name = e.upstream
+      join jobs j on j.namespace = e.namespace and j.graph = e.graph and j.name = e.upstream
+      join runs u on u.namespace = j.namespace and u.id = j.run_id
      where e.is_resolved = 0
+),
+opened as materialized ( -- in one pass: without statistics a join would be one loop in another
+    select n.namespace, n.graph, n.job, sum(n.is_open) as open, sum(n.is_refused) as refused, max(n.id) as id,
+           max(n.unmet) as unmet, max(n.attempts) as attempts, max(n.held) as held, max(n.waits) as waits,
+           max(n.ready_at) as ready_at
+      from (select d.namespace, d.graph, d.job, d.is_open, d.is_refused, null as id, 0 as unmet, 0 as attempts, 0 as held,
+                   0 as waits, cast(null as bigint) as ready_at
+              from needed d
+             union all
+            select j.namespace, j.graph, j.name, 0, 0, r.id, r.unmet, r.attempts, j.is_held,
+                   case when r.finished_at is null then 1 else 0 end, r.ready_at
+              from jobs j join runs r on r.namespace = j.namespace and r.id = j.run_id) as n
+     group by n.namespace, n.graph, n.job
 ),
 counted as (
     select w.namespace, w.graph, count(*) as jobs, sum(w.is_open) as open,
@@ -75,15 +89,17 @@ select 'a job has no run', j.namespace, j.graph || ' ' || j.name from jobs j
    and exists (select 1 from runs g where g.namespace = j.namespace and g.id = j.graph and g.finished_at is null)
 union all
 select 'an edge names a job that does not exist', e.namespace, e.graph || ' ' || e.job || ' ' || e.upstream from edges e
- where (select count(*) from jobs j
-         where j.namespace = e.namespace and j.graph = e.graph and j.name in (e.job, e.upstream)) <> 2
+ where not exists (select 1 from jobs j where j.namespace = e.namespace and j.graph = e.graph and j.name = e.job)
+    or not exists (select 1 from jobs j where j.namespace = e.namespace and j.graph = e.graph and j.name = e.upstream)
 union all
 select 'an edge to a group leads to another job', e.namespace, e.graph || ' ' || e.job || ' ' || e.upstream
   from edges e join jobs j on j.namespace = e.namespace and j.graph = e.graph and j.name = e.upstream
  where e.is_group = 1 and j.is_group = 0 or e.is_group = 0 and e.is_resolved = 1
 union all
 select 'a group is resolved and its generator has not completed', e.namespace, e.graph || ' ' || e.job || ' ' || e.upstream
-  from edges e join work u on u.namespace = e.namespace and u.graph = e.graph and u.name = e.upstream
+  from edges e
+  join jobs j on j.namespace = e.namespace and j.graph = e.graph and j.name = e.upstream
+  join runs u on u.namespace = j.namespace and u.id = j.run_id
  where e.is_group = 1 and e.is_resolved = 1 and u.status <> 'completed'
 union all
 select 'a job needs a group and not each of its members', e.namespace, e.graph || ' ' || e.job || ' ' || e.upstream
@@ -93,21 +109,14 @@ select 'a job needs a group and not each of its members', e.namespace, e.graph |
         or not exists (select 1 from edges n where n.namespace = e.namespace and n.graph = e.graph and n.job = e.job
                                                and n.upstream = m.name))
 union all
-select 'a job counts other needs than are open', w.namespace, w.id
-  from work w join jobs j on j.namespace = w.namespace and j.graph = w.graph and j.name = w.name
- where w.is_open = 1 and w.attempts = 0
-   and w.unmet <> j.is_held + (select count(*) from needed n where n.namespace = w.namespace and n.graph = w.graph
-                                                                and n.job = w.name and n.is_open = 1)
+select 'a job counts other needs than are open', n.namespace, n.id from opened n
+ where n.waits = 1 and n.attempts = 0 and n.unmet <> n.open + n.held
 union all
-select 'a job has begun before what it needs was over, and accepted', w.namespace, w.id from work w
- where w.ready_at is not null
-   and exists (select 1 from needed n where n.namespace = w.namespace and n.graph = w.graph and n.job = w.name
-                                        and (n.is_open = 1 or n.is_accepted = 0))
+select 'a job has begun before what it needs was over, and accepted', n.namespace, n.id from opened n
+ where n.ready_at is not null and (n.open > 0 or n.refused > 0)
 union all
-select 'a job still waits although it can never begin', w.namespace, w.id from work w
- where w.is_open = 1 and w.ready_at is null
-   and exists (select 1 from needed n where n.namespace = w.namespace and n.graph = w.graph and n.job = w.name
-                                        and n.is_open = 0 and n.is_accepted = 0)
+select 'a job still waits although it can never begin', n.namespace, n.id from opened n
+ where n.waits = 1 and n.ready_at is null and n.refused > 0
 union all
 select 'a job is ready and waits for what it needs, or the other way round', w.namespace, w.id from work w
  where w.is_open = 1 and (w.ready_at is null) <> (w.unmet > 0 and w.attempts = 0)

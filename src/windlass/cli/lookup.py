@@ -99,7 +99,8 @@ async def _job_of(runs: Runs, graph: RunView, job: str) -> RunView:
                 return await runs.get_run(run.namespace, found)
             known.update(child.job for child in page.runs if child.job is not None)
             query = None if page.next is None else replace(query, before=page.next)
-    close = difflib.get_close_matches(job, sorted(known), n=2)
+    children = [name for name in sorted(known) if name.startswith(f"{job}[")][:2]  # of a matrix
+    close = children or difflib.get_close_matches(job, sorted(known), n=2)
     raise NotFound("job", job, close=close, hint=f"windlass show {run.id} lists the jobs of this graph.")
 
 

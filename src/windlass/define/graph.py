@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, TypeVarTuple, overload
 from msgspec.structs import replace
 
 from windlass.codec import Codec
+from windlass.define import signature
 from windlass.define.context import Context
 from windlass.define.decorating import decorate
 from windlass.define.graph_text import draw
@@ -188,7 +189,8 @@ class Graph(Openable):
         Example: `return [release.spawn(check, part, name=f"check-{part}") for part in parts]`.
         """
         definition = self._spawnable(fn)
-        check_arguments(definition, args, codec=self._codec)
+        shown = ", ".join([definition.function.__name__, *definition.argument_names])
+        check_arguments(definition, args, codec=self._codec, call=f"{self.name}.spawn({shown}, name=…)")
         return Spawn(
             graph=self.name,
             name=check_job_name(name),
@@ -266,8 +268,8 @@ class Graph(Openable):
         local: Mapping[str, Any],
         options: Mapping[str, Any],
     ) -> WorkflowDefinition:
-        graph = self._definition
-        job = check_name(getattr(function, "__name__", "") if name is None else name, what="job name")
+        graph, function = self._definition, signature.check_workflow_function(function, kind=kind)
+        job = check_name(function.__name__ if name is None else name, what="job name")
         given = {option: value for option, value in options.items() if value is not None}
         full = check_name(f"{self.name}.{job}", what="name of graph and job")
         definition = read_definition(

@@ -28,7 +28,9 @@ class After:
 
     def __repr__(self) -> str:
         name = self.job if isinstance(self.job, str) else getattr(self.job, "__name__", self.job)
-        return f"after({name}, on={say(self.accepts)!r})"
+        ends = say(self.accepts)
+        shown = repr(ends) if ends in POLICIES else "{" + ", ".join(repr(str(end)) for end in self.accepts) + "}"
+        return f"after({name}, on={shown})"
 
 
 NeedLike: TypeAlias = Callable[..., Any] | str | After
@@ -46,6 +48,9 @@ def after(
     `on` is "completed", "failed" (time-outs among them), "skipped" (and completed), "always", or a set of statuses.
     `if_failed` says the same in two words: "skip" is "completed", "run" is "always".
     """
+    given: object = job
+    if isinstance(given, After):
+        raise InvalidInput("after() takes a job or its name, not another after().", reason="invalid_needs", path="job")
     if on is not None and if_failed is not None:
         raise InvalidInput("after() takes on or if_failed, not both.", reason="invalid_needs", path="if_failed")
     if if_failed is not None:
@@ -80,10 +85,12 @@ def _listed(needs: object) -> Sequence[object]:
     """Text is a sequence too, and its letters are never meant."""
     if isinstance(needs, (list, tuple)):
         return cast("Sequence[object]", needs)
-    name = needs if isinstance(needs, str) else getattr(needs, "__name__", None)
-    shown = repr(name) if isinstance(needs, str) else name or "lint"
+    name = repr(needs) if isinstance(needs, (str, After)) else getattr(needs, "__name__", None)
+    shown = name or "lint"
     raise InvalidInput(
-        f"needs takes a list of jobs, not {shorten(needs)}: needs=[{shown}].", reason="invalid_needs", path="needs"
+        f"needs takes a list of jobs, not {shown if name else shorten(needs)}: needs=[{shown}].",
+        reason="invalid_needs",
+        path="needs",
     )
 
 

@@ -301,6 +301,7 @@ def test_a_job_that_is_unknown_is_told_with_those_that_look_alike(scene: Scene) 
     lint = job_of(scene, graph, "lint")["id"]
 
     assert "Did you mean 'test[3.13]' or 'test[3.12]'?" in scene.refused("explain", f"{graph}/test[3.1]")
+    assert "Did you mean 'test[3.11]' or 'test[3.12]'?" in scene.refused("show", f"{graph}/test")
     assert "is no graph" in scene.refused("explain", f"{lint}/lint")
 
 

@@ -182,7 +182,6 @@ def test_a_chain_of_10_000_is_fine_and_one_job_more_is_too_many(release: Graph) 
         (after("lint"), "needs takes a list of jobs, not after(lint, on='completed')"),
         ([7], "A need is a job, its name, or windlass.after(…), not 7."),
         ([["lint"]], "A need is a job, its name, or windlass.after(…), not ['lint']."),
-        ([after(after("lint"))], "A need is a job, its name, or windlass.after(…), not after("),  # type: ignore[arg-type]
     ],
 )
 def test_needs_that_are_no_list_of_jobs_are_refused(release: Graph, needs: Any, told: str) -> None:
@@ -423,3 +422,34 @@ def test_a_schedule_without_what_its_graph_takes_says_how_to_give_it(app: App) -
     assert reason == "missing_argument"
     assert text.endswith("got no arguments: app.schedule(…, args=(input,)).")
     app.schedule(cron="0 3 * * *", args=("v1.2",))(graph)
+
+
+def test_what_is_written_without_a_list_is_told_as_it_was_written(release: Graph) -> None:
+    release.job(lint)
+
+    _, _, text = refused(lambda: release.job(needs=lint)(build))  # type: ignore[call-overload]
+    assert text == "needs takes a list of jobs, not lint: needs=[lint]."
+    for on, shown in (("always", "'always'"), ({"failed", "cancelled"}, "{'cancelled', 'failed'}")):
+        need: Any = after(lint, on=on)  # type: ignore[arg-type]
+        _, _, text = refused(lambda need=need: release.job(needs=need)(build))  # type: ignore[misc]
+        assert text.endswith(f"not after(lint, on={shown}): needs=[after(lint, on={shown})].")
+    nested: Any = after(lint)
+    assert refused(lambda: after(nested))[::2] == (
+        "invalid_needs",
+        "after() takes a job or its name, not another after().",
+    )
+
+
+def test_what_is_no_function_is_told_so_before_its_name(release: Graph) -> None:
+    word: Any = "lint"
+    nameless: Any = lambda ctx: None  # noqa: E731
+
+    assert refused(lambda: release.job(word))[2].startswith('A job is a function written with "async def"')
+    assert "this is a lambda" in refused(lambda: release.group(nameless))[2]
+
+
+def test_a_spawn_without_its_arguments_says_how_to_spawn_it(app: App, release: Graph) -> None:
+    app.workflow(check)
+    spawn: Any = release.spawn
+
+    assert refused(lambda: spawn(check, name="check-a"))[2].endswith("release.spawn(check, part, name=…).")

@@ -16,6 +16,7 @@ from windlass.model.run import CANCELLED_BY, PAUSED_BY, LogEntry, RunId, RunKind
 from windlass.model.time import SECOND, Duration
 from windlass.rules.explain import Facts, explain
 from windlass.rules.explain.facts import Jobs, Needed
+from windlass.rules.graph_ends import failure_of
 
 GRAPH = RunId("run_G")
 
@@ -287,6 +288,18 @@ def test_a_graph_that_failed_counts_its_jobs_and_names_those_that_did() -> None:
 
     assert "Its 8 jobs: 4 completed, 1 failed, 3 skipped. Failed: 'lint'." in found.text
     assert "in the workflow itself" not in found.text
+
+
+def test_a_graph_whose_jobs_failed_says_so_once_and_how_to_go_on() -> None:
+    graph = a_graph(completed=4, failed=1, skipped=3)
+    failure = failure_of(graph, [("lint", Failure(kind=FailureKind.DRIFT, type="Drift", message="no code"))])
+
+    found = a_graph_run(RunStatus.FAILED, Jobs(graph=graph, failed=("lint",)), failure=failure)
+
+    assert found.code is Situation.FAILED  # drift is the job's
+    assert found.text.count("lint") == found.text.count("3 skipped") == 1
+    assert "1 of 8 jobs failed: lint (Drift: no code). 3 skipped." in found.text
+    assert "do the rest again: windlass retry run_G" in found.text
 
 
 def test_a_closed_gate_is_told_of_a_job_that_waits_for_others_too() -> None:

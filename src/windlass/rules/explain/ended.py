@@ -24,6 +24,8 @@ from windlass.rules.explain.words import (
 )
 from windlass.rules.runs import expired
 
+JOBS_FAILED = "JobsFailed"  # the type of the failure that rules/graph_ends.py makes of those of jobs
+
 
 def ended(facts: Facts) -> Explanation:
     run, failure = facts.run, facts.view.failure
@@ -39,8 +41,10 @@ def ended(facts: Facts) -> Explanation:
     elif run.status is RunStatus.FAILED and failure is not None:
         code, text = _failed(facts, failure, at)
         advice.append(("all of it", f"windlass show {run.id}"))
+        if run.kind is RunKind.GRAPH and facts.retry is None:
+            advice.append(("do the rest again", f"windlass retry {run.id}"))
     again = "" if facts.retry is None else f"It is tried again as {facts.retry}."
-    jobs = ended_jobs(facts.jobs)
+    jobs = "" if _is_of_jobs(facts) else ended_jobs(facts.jobs)
     return answer(facts, code, text, jobs, again, advice=advice, since=at, step=step_of(failure))
 
 
@@ -62,6 +66,8 @@ def _cancelled(facts: Facts, at: Instant) -> str:
 
 def _failed(facts: Facts, failure: Failure, at: Instant) -> tuple[Situation, str]:
     told = f"It failed {ago(at, now=facts.now)}"
+    if _is_of_jobs(facts):  # its kind is that of the first of them
+        return Situation.FAILED, f"{told}: {capital(sentence(' '.join(failure.message.split())))}"
     if failure.kind is FailureKind.CRASH_LOOP:
         return Situation.CRASH_LOOP, f"{told}, as a crash loop. {failure.message}"
     if _is_time_out(facts, failure):
@@ -74,6 +80,12 @@ def _failed(facts: Facts, failure: Failure, at: Instant) -> tuple[Situation, str
             f"{told}, because its code is gone. {capital(sentence(' '.join(failure.message.split())))}",
         )
     return Situation.FAILED, f"{told}{_where(facts, failure)}{with_failure(failure)}"
+
+
+def _is_of_jobs(facts: Facts) -> bool:
+    """A graph that failed because jobs did: its failure counts and names them."""
+    failure = facts.view.failure
+    return facts.run.kind is RunKind.GRAPH and failure is not None and failure.type == JOBS_FAILED
 
 
 def _is_time_out(facts: Facts, failure: Failure) -> bool:

@@ -1,8 +1,8 @@
 """Which jobs of a graph are kept when it is tried again.
 
 A completed job is kept if all it needed is kept: what it has seen then stands in the new graph too. Everything below a
-job that is done again is done again from its beginning, also what completed because of a failure, such as a report. A job
-that failed, and finds all that it needed as it was, goes on with the steps it has done.
+job that is done again is done again from its beginning, also what completed because of a failure, such as a report. A
+job that failed, and finds all that it needed as it was, goes on with the steps it has done.
 """
 
 from __future__ import annotations

@@ -90,10 +90,15 @@ class JobConformance(EngineConformance):
         jobs = (job("a"), job("b", "a"), job("c", "b"), job("d", always("c")), job("e", "d"))
         graph = await open_graph(engine, *jobs)
 
-        below = await store.read("below", lambda tx: tx.edges.below(NAMESPACE, graph, names=["a"]))
+        below = await store.run_tx("below", lambda tx: tx.jobs.below(NAMESPACE, graph, names=["a", "c"]))
         to_the_end = await store.read("skip", lambda tx: tx.edges.below_skipped(NAMESPACE, graph, names=["a"]))
 
-        assert [(edge.job, edge.upstream, edge.accepts) for edge in below] == [("b", "a", COMPLETED_ONLY)]
+        assert sorted((edge.job, edge.upstream) for edge in below.edges) == [("b", "a"), ("d", "c")]
+        assert {edge.job: edge.accepts for edge in below.edges}["b"] == COMPLETED_ONLY
+        assert {name: (state.name, below.inputs[name]) for name, state in below.jobs.items()} == {
+            "b": ("b", b"[]"),
+            "d": ("d", b"[]"),
+        }
         assert sorted((edge.job, edge.upstream) for edge in to_the_end) == [("b", "a"), ("c", "b"), ("d", "c")]
 
     async def test_another_namespace_finds_nothing_of_a_graph(self, engine: Engine, store: Store) -> None:
@@ -109,7 +114,7 @@ class JobConformance(EngineConformance):
                 await tx.jobs.lock(other, graph, names=["left"]),
                 await tx.jobs.lock_open(other, graph),
                 await tx.edges.of_graph(other, graph),
-                await tx.edges.below(other, graph, names=["left"]),
+                (await tx.jobs.below(other, graph, names=["left"])).edges,
                 await tx.edges.below_skipped(other, graph, names=["left"]),
             ]
 
@@ -156,6 +161,8 @@ def _dispatched(state: JobState) -> DispatchedJob:
     return DispatchedJob(
         namespace=NAMESPACE,
         id=state.run.id,
+        queue=state.run.queue,
+        workflow=state.run.name,
         was=state.run.status,
         worker=OTHER_WORKER,
         poll=7,

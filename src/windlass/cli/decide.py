@@ -13,12 +13,15 @@ from windlass.cli import lookup
 from windlass.cli.session import Session, Text, shared_options
 from windlass.cli.terminal import escape
 from windlass.cli.values import by_option, note_option, person
-from windlass.errors import InvalidInput
+from windlass.errors import InvalidInput, WrongState
 from windlass.model.commands import Decide
 from windlass.model.message import Decision, Message, MessageKind
-from windlass.model.run import Run
+from windlass.model.page import ListRuns
+from windlass.model.run import Run, RunKind, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.rules.limits import check_step_reference
+
+LOOKED_AT, SHOWN = 100, 3  # jobs of a graph that wait, and those that are named
 
 STEP = click.option("--step", type=Text(check_step_reference), help="Which approval, if the run waits for several.")
 
@@ -67,6 +70,8 @@ def _answer(
 
     async def answer(runs: Runs, control: Control) -> Answered:
         found = (await lookup.find(runs, run, key=key, namespace=session.namespace)).run
+        if found.kind is RunKind.GRAPH:
+            raise await _asked_by_jobs(runs, found)
         steps = await runs.list_steps(session.namespace, found.id)
         messages = await runs.list_messages(session.namespace, found.id)
         open = _open(steps, messages)
@@ -84,6 +89,17 @@ def _answer(
         return Answered(run=found, step=step, decision=decision, is_repeat=step not in open)
 
     _tell(session, session.steer(answer))
+
+
+async def _asked_by_jobs(runs: Runs, graph: Run) -> WrongState:
+    """A graph asks nothing itself: name those of its jobs that do."""
+    query = ListRuns(namespace=graph.namespace, parent=graph.id, status=RunStatus.WAITING, limit=LOOKED_AT)
+    asking: list[str] = []
+    for job in (await runs.list_runs(query)).runs:
+        if _open(await runs.list_steps(graph.namespace, job.id), ()):
+            asking.append(f"{graph.id}/{job.job}")
+    hint = f"Waiting for one: {', '.join(sorted(asking)[:SHOWN])}." if asking else "None of its jobs waits for one."
+    return WrongState("Run", graph.id, "a graph, whose jobs ask for approvals", wanted="a job", hint=hint)
 
 
 def _open(steps: Sequence[Step], messages: Sequence[Message]) -> list[Step]:

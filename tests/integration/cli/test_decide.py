@@ -7,7 +7,7 @@ import getpass
 import pytest
 
 from tests.integration.cli.scene import Scene, a_sale, a_sale_to_approve, going_on
-from windlass import Context
+from windlass import Context, JobContext
 from windlass.testing.harness import Harness
 
 
@@ -135,3 +135,22 @@ def test_words_that_cannot_be_meant_are_refused(scene: Scene, command: str, args
     scene.shown("migrate")
 
     assert scene.refused(command, *args, exit_code=2).endswith(f"Try: windlass {command} --help")
+
+
+def test_of_a_graph_the_job_is_named_that_asks(scene: Scene) -> None:
+    async def story(harness: Harness) -> str:
+        graph = harness.app.graph("release")
+
+        @graph.job
+        async def publish(ctx: JobContext) -> None:
+            await ctx.approval("Publish?")
+
+        handle = await harness.start(graph)
+        await harness.idle()
+        return str(handle.id)
+
+    graph = scene.play(story)
+
+    refused = scene.refused("approve", graph)
+    assert refused.endswith(f"a job was expected. Waiting for one: {graph}/publish.")
+    assert "'Publish?'" in scene.shown("approve", f"{graph}/publish")

@@ -159,7 +159,8 @@ def test_the_release_reports_and_tidies_up_though_a_test_has_failed(tmp_path: Pa
 
     assert (done.returncode, done.stdout) == (0, RELEASED)
     (line,) = done.stderr.splitlines()
-    assert line.endswith("('release.test') failed: StepError in step 'run_tests'")
+    assert "('release.test', job 'test[3.13]' of run_" in line
+    assert line.endswith(") failed: StepError in step 'run_tests'")
 
 
 def test_the_fan_out_counts_every_book_once_however_often_it_is_run(tmp_path: Path) -> None:

@@ -391,6 +391,7 @@ HOT = {
     "copy_payload": hot(copying, RUN, PAYLOAD),
     "copy_steps": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
     "move_children": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
+    "moved_graphs": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
     "copy_messages": hot(filling, RUN, PARENT, STEP, INBOX, MESSAGE),
     "move_key": hot(lambda tx: tx.retries.move_key(NAMESPACE, id=given.run_id(1), retry_of=FINISHED[0]), KEY, PAYLOAD),
     "lock_runs": hot(lambda tx: tx.runs.lock_all(NAMESPACE, ids=[run.id for run in HELD]), RUN),

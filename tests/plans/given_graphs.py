@@ -189,6 +189,7 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
 
 COLD = {
     "load_graph": "reads one row by its primary key",
+    "move_graph": "writes one row by its primary key, for a person who tries a run again",
     "create_graph": "writes one row by its primary key, when a graph begins",
     "mark_graph": "the same",
     "steer_graph": "writes one row by its primary key, for a person",

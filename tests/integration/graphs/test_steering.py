@@ -373,3 +373,35 @@ async def test_jobs_are_removed_with_their_graph(harness: Harness) -> None:
         return not (await harness.opened.runs.list_runs(ListRuns(namespace="default"))).runs
 
     await eventually(is_gone, what="the end of all that belonged to the graph")
+
+
+async def test_a_graph_wakes_the_run_that_tries_its_parent_again(harness: Harness) -> None:
+    graph, go, is_broken = harness.app.graph("small"), harness.app.event("go", str), [True]
+
+    @graph.group
+    async def only(ctx: JobContext) -> list[Spawn]:
+        await ctx.receive(go)
+        return []
+
+    @harness.app.workflow
+    async def parent(ctx: Context) -> str:
+        child = await ctx.start(graph)
+        await ctx.sleep("1s")
+        if is_broken[0]:
+            raise ValueError("no")
+        await child.result()
+        return "done"
+
+    first = await harness.app.start(parent)
+    await harness.until(first, "sleeping")
+    await harness.advance("1s")
+    await harness.until(first, "failed")
+    is_broken[0] = False
+
+    second = await first.retry()
+    await harness.until(second, "waiting")
+    (found,) = (await harness.opened.graphs.list_graphs(ListGraphs(namespace="default"))).graphs
+    (job,) = (await harness.opened.graphs.list_jobs(ListJobs(namespace="default", graph=found.graph.id))).jobs
+    await harness.app.handle(job.run.id).send(go, "now")
+
+    assert await second.result() == "done"

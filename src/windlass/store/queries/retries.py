@@ -37,6 +37,8 @@ class RetryQueries:
         children that it has started by these steps."""
         await self._connection.run("copy_steps", namespace=namespace, id=id, retry_of=retry_of, before=before)
         await self._connection.run("move_children", namespace=namespace, id=id, retry_of=retry_of)
+        for row in await self._connection.all("moved_graphs", namespace=namespace, id=id):
+            await self._connection.run("move_graph", namespace=namespace, id=row[0], parent=id)
         await self._connection.run("copy_messages", namespace=namespace, id=id, retry_of=retry_of, from_step=from_step)
 
     async def move_key(self, namespace: str, *, id: RunId, retry_of: RunId) -> None:

@@ -50,6 +50,15 @@ update runs set parent = :id
    and parent_step in (select s.step_key from steps s
                         where s.namespace = :namespace and s.run_id = :id and s.kind = 'start');
 
+-- name: moved_graphs
+-- Graphs among them that are not over.
+select r.id from runs r
+ where r.namespace = :namespace and r.parent = :id and r.kind = 'graph' and r.finished_at is null;
+
+-- name: move_graph
+-- A graph knows whom it wakes.
+update graphs set parent = :parent where namespace = :namespace and id = :id;
+
 -- name: copy_messages
 -- What was sent, behind the copied steps: received if the step that received it was copied, else to be received again.
 -- A decision on an approval that is done again is left behind, because it is asked for again; and so is the event that

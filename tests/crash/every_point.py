@@ -1,0 +1,71 @@
+"""What is done at a hook point of a scenario, and at which of them: for tests on either database."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash import stories_of_graphs
+from tests.crash.places import Places
+from tests.crash.scenarios import SCENARIOS
+from tests.crash.telling import told
+from tests.scale import SCALE
+from windlass.testing.crashes import Case, Scenario, play
+from windlass.testing.faults import Moment, Point
+
+TRIES = 5  # to find a point that is reached this time too
+
+PRESENCE = frozenset({"register_worker", "deregister_worker", "heartbeat"})  # the same in every story
+COMMON = frozenset({"start_runs", "begin_steps", "complete_steps"})  # nearly so
+CLAIMS = frozenset({"claim_runs"})  # of jobs: those of any run
+
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
+
+
+def crash_everywhere(scenario: Scenario, places: Places, figures: list[str]) -> None:
+    """Tell a story once for each of its points, with a crash there: nothing is lost, and nothing repeated."""
+    calm = told(scenario, places)
+    assert calm.complaints == []
+    points = worth_a_try(calm, scenario, places)
+
+    complaints: dict[Point, list[str]] = {}
+    exercised: list[Point] = []
+    for point in points:
+        case = crashed(scenario, places, point, bound_for=scenario.bound_for(calm.lasted_for))
+        exercised += case.crashes
+        if case.complaints:
+            complaints[point] = case.complaints
+
+    figures.append(f"{places.name:10}  {scenario.name:34} {len(exercised):3} of {len(points):3} points")
+    assert complaints == {}
+    assert sorted(exercised) == sorted(points)
+
+
+def crashed(scenario: Scenario, places: Places, point: Point, *, bound_for: int) -> Case:
+    """The story with a crash. On several connections batches form anew each time, and a point may not come about."""
+    for _ in range(TRIES):
+        case = play(scenario, places.fresh(), crash_at=[point], bound_for=bound_for)
+        if case.crashes:
+            break
+    return case
+
+
+def worth_a_try(calm: Case, scenario: Scenario, places: Places) -> list[Point]:
+    """Every point; at the small size, those that are not tried elsewhere.
+
+    On a server each costs three times as much. Before the beginning of a transaction the rows are those that the last
+    one has left, and only what clients have heard differs: SQLite is asked. Of stories that clients tell again, what
+    is new in them.
+    """
+    (points,) = calm.points
+    if SCALE > 1:
+        return points
+    on_a_server = places.name == "postgresql"
+    known = PRESENCE | COMMON if on_a_server else PRESENCE
+    if scenario.declare.__module__ == stories_of_graphs.__name__:
+        known |= CLAIMS
+    return [
+        point
+        for point in points
+        if not (on_a_server and point.moment is Moment.BEFORE_BEGIN)
+        and not (scenario.is_told_again and point.transaction in known)
+    ]

@@ -426,7 +426,7 @@ async def test_a_handle_wants_an_id_or_a_workflow_and_its_key(shop: Harness) -> 
         with pytest.raises(InvalidInput) as refused:
             shop.app.handle(wanted[0], key=wanted[1])  # type: ignore[arg-type]
         assert str(refused.value) == (
-            "handle() takes a run id, or a workflow and its key: app.handle(order, key='order-7')."
+            "handle() takes a run id, or a workflow and its key or run_id: app.handle(order, key='order-7')."
         )
 
 

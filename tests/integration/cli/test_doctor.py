@@ -78,7 +78,7 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
         " ✓ workers      none is alive\n"
         " ✓ schedules    there are none\n"
         " ✓ time-outs    no run is past its own\n"
-        " ✓ retention    1 ended run is kept for ever\n"
+        " ✓ retention    4 ended runs are kept for ever\n"
         " ✓ feed         whoever follows the log is told at once\n"
         " ✓ clock        the database and this machine agree\n"
         "The database is in order.\n"

@@ -37,7 +37,7 @@ demo: $(STAMP)
 	@$(BIN)/windlass demo
 
 test: $(STAMP)
-	@$(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile $(TESTS)
+	@$(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 torture: $(STAMP)
 	@WINDLASS_TEST_SCALE=10 $(BIN)/python -m pytest --quiet tests/crash tests/model tests/processes tests/faults

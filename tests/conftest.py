@@ -24,6 +24,30 @@ FIGURE = "figure"
 FIGURES: list[str] = []  # of all tests, in the process that reports
 
 
+# Files are executed side by side, in this order: what takes long must not begin when all the rest is over.
+LONGEST = (
+    "tests/crash/test_every_point_on_a_server.py",
+    "tests/crash/test_every_point.py",
+    "tests/crash/test_stories.py",
+    "tests/conformance/",
+    "tests/plans/",
+    "tests/processes/",
+    "tests/model/",
+    "tests/faults/",
+    "tests/integration/demo/",
+    "tests/integration/test_tutorial.py",
+    "tests/integration/cli/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _turn(item.nodeid))
+
+
+def _turn(test: str) -> int:
+    return next((place for place, prefix in enumerate(LONGEST) if test.startswith(prefix)), len(LONGEST))
+
+
 def pytest_configure() -> None:
     # A shell that starts us in the background lets us ignore Ctrl-C, and so would every program that a test starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

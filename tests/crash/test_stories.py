@@ -19,7 +19,7 @@ from windlass.testing.faults import Point
 from windlass.testing.journal import Event
 from windlass.testing.journalled_work import CLAIM_LOST
 
-PAIRS = 30 * SCALE  # on each database
+PAIRS = 20 * SCALE  # on each database
 NOTICED_WITHIN = 10 * SECOND  # three looks, and the time a server is given to bring sessions back
 
 

@@ -28,7 +28,7 @@ from windlass.testing.evidence import Evidence
 from windlass.testing.faults import Point
 from windlass.testing.journal import read_journal
 
-EXITS = {"sqlite": 60 * SCALE, "postgresql": 25 * SCALE}  # at most all; new processes connect slowly to a server
+EXITS = {"sqlite": 40 * SCALE, "postgresql": 15 * SCALE}  # at most all; new processes connect slowly to a server
 
 
 class Candidate(NamedTuple):

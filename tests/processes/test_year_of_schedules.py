@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 OURS = ("I-50", "I-51", "I-52", "I-53", "I-54", "I-55")
 COORDINATORS = 3
-STEPS = 20 * SCALE  # of the clock, in each half of the year
+STEPS = 30 * SCALE  # of the clock, in each half of the year
 KILLS_EVERY = 4  # steps
 GRACE = 2 * INTERVAL
 PATIENCE = 0.04  # real seconds at most until the clock goes on

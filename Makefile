@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check bench proto spec clean
+.PHONY: help demo test torture check lint types types-of-users imports bench proto spec clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,19 +37,27 @@ demo: $(STAMP)
 	@$(BIN)/windlass demo
 
 test: $(STAMP)
-	@$(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile --no-loadscope-reorder $(TESTS)
+	@$(BIN)/python -m pytest --quiet --numprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(TESTS)
 
 torture: $(STAMP)
 	@WINDLASS_TEST_SCALE=10 $(BIN)/python -m pytest --quiet tests/crash tests/model tests/processes tests/faults
 
-check: $(STAMP)
+check: lint types types-of-users imports
+	@echo 'All checks passed.'
+
+lint: $(STAMP)
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
+
+types: $(STAMP)
 	@$(BIN)/mypy --no-error-summary
+
+types-of-users: $(STAMP)
 	@$(BIN)/basedpyright --level warning
+
 # Its cache remembers how an import was resolved before the imported file existed.
+imports: $(STAMP)
 	@$(BIN)/lint-imports --no-logo --no-cache
-	@echo 'All checks passed.'
 
 bench: $(STAMP)
 	@$(BIN)/python -m bench.run $(BENCH)

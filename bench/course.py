@@ -28,6 +28,8 @@ class Sizes(NamedTuple):
     chain: int = 1_000  # jobs, each of which needs the one before
     jobs: int = 10_000  # of a large graph
     dbos_children: int = 300
+    handled: int = 2_000  # events that go through a pipeline one by one
+    events: int = 50_000  # published, or consumed a hundred at a time
     others: int = 500_000  # rows that concern somebody else
     due: int = 200_000
     claims: int = 100
@@ -47,6 +49,8 @@ QUICK = Sizes(
     chain=100,
     jobs=1_000,
     dbos_children=50,
+    handled=200,
+    events=2_000,
     others=5_000,
     due=15_000,
     claims=50,

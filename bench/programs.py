@@ -70,6 +70,7 @@ def environment() -> dict[str, str]:
 WINDLASS = Program(name="windlass", module="windlass.bench.once")
 CLAIMS = Program(name="claims", module="bench.claims")
 GRAPHS = Program(name="graphs", module="bench.graph_cases")
+PIPELINES = Program(name="pipelines", module="bench.pipeline_cases")
 
 
 def peer(name: str) -> Program:

@@ -22,6 +22,7 @@ from bench.flat import measure_flat
 from bench.graphs import measure_graphs
 from bench.idle import measure_idle
 from bench.machine import describe
+from bench.pipelines import measure_pipelines
 from bench.wire import measure_wire
 
 PARTS: dict[str, Callable[[Course], None]] = {
@@ -33,6 +34,7 @@ PARTS: dict[str, Callable[[Course], None]] = {
     "idle": measure_idle,
     "wire": measure_wire,
     "graphs": measure_graphs,
+    "pipelines": measure_pipelines,
 }
 FEWEST_FLAT = 5  # pairs of drains
 

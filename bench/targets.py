@@ -141,6 +141,25 @@ FIGURES = (
     Figure("create_graph", "graph: 10,000 jobs and 50,000 edges created", "s", both(at_most(2)), "graphs"),
     Figure("finish_job", "graph of 10,000 jobs: one job ends and releases the next, p50", "ms"),
     Figure("finish_flat", "the same, over a graph of 100 jobs", "×", both(at_most(1.5)), "graphs"),
+    Figure("pipeline", "pipeline: one event at a time, all phases, a ledgered effect", "runs/s"),
+    Figure(
+        "pipeline_over_commits",
+        "the same, over what five bare commits allow",
+        "×",
+        {SQLITE: at_least(0.5), POSTGRESQL: at_least(0.3)},
+        "pipelines",
+    ),
+    Figure("pipeline_chosen", "the same with a `prepare` that looks and reserves", "runs/s"),
+    Figure("pipelines", "the first in 50 pipelines at once", "runs/s", both(at_least(600)), "pipelines"),
+    Figure("pipeline_batch", "pipeline: a hundred events at a time", "events/s", both(at_least(10_000)), "pipelines"),
+    Figure("publish", "events published, 1,000 calls in flight", "events/s", both(at_least(20_000)), "pipelines"),
+    Figure(
+        "pipeline_flat",
+        "pipeline beside 10,000 idle ones and 1,000,000 consumed events, over the rate without",
+        "×",
+        both(at_least(0.9)),
+        "pipelines",
+    ),
     Figure("replay", "replay of 1,000 steps after a re-claim, p50", "ms", both(at_most(50)), "replay"),
 )
 BY_NAME = {figure.name: figure for figure in FIGURES}

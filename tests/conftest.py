@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -41,6 +42,9 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    repeated = [test for test, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if repeated:  # side by side, tests of one name are executed once, and counted as one
+        raise pytest.UsageError(f"Several tests have the same name: {', '.join(repeated)}")
     items.sort(key=lambda item: _turn(item.nodeid))
 
 

@@ -8,17 +8,33 @@ from windlass.app import App
 from windlass.client.calls import Call, call
 from windlass.client.graphs import GraphHandle, GraphResult, JobInfo
 from windlass.client.handle import Handle
+from windlass.client.pipeline_infos import (
+    EffectInfo,
+    EventInfo,
+    HandlerRunInfo,
+    InputInfo,
+    InputTrace,
+    PipelineInfo,
+    TopicInfo,
+)
 from windlass.client.schedules import ScheduleInfo
 from windlass.client.sync import SyncGraphHandle, SyncHandle
 from windlass.define.child import Child
+from windlass.define.consumer import Consumer
 from windlass.define.context import Context
 from windlass.define.current import StepInfo, current_step
+from windlass.define.effect import DidNotHappen, Effect, Happened, Unknown
 from windlass.define.event import Event
 from windlass.define.graph import Graph
+from windlass.define.input import Input
 from windlass.define.job_context import JobContext, Need
 from windlass.define.needs import after
+from windlass.define.pipeline import Pipeline
+from windlass.define.pipeline_context import MutateContext, NextContext, PrepareContext, ProducerContext
+from windlass.define.pipeline_values import Fixed, GiveUp, Idle, Prepared, Problem, Reserve, TopicEvent
 from windlass.define.retry import Retry
 from windlass.define.spawn import Spawn
+from windlass.define.topic import Topic
 from windlass.errors import (
     AlreadyExists,
     AmbiguousStep,
@@ -63,6 +79,32 @@ __all__ = [
     "SyncGraphHandle",
     "GraphResult",
     "JobInfo",
+    "Pipeline",
+    "Topic",
+    "TopicEvent",
+    "Consumer",
+    "ProducerContext",
+    "PrepareContext",
+    "MutateContext",
+    "NextContext",
+    "Reserve",
+    "Idle",
+    "Prepared",
+    "Input",
+    "Effect",
+    "Happened",
+    "DidNotHappen",
+    "Unknown",
+    "Problem",
+    "Fixed",
+    "GiveUp",
+    "PipelineInfo",
+    "HandlerRunInfo",
+    "TopicInfo",
+    "EventInfo",
+    "InputInfo",
+    "InputTrace",
+    "EffectInfo",
     "Decision",
     "Retry",
     "StepError",

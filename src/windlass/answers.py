@@ -99,6 +99,12 @@ async def outcomes(answers: Sequence[Answer[T]]) -> list[T | Exception]:
     return found
 
 
+def seen(task: asyncio.Future[Any]) -> None:
+    """Nobody may be left to wait for it: what it raised is then no error that asyncio would have to report."""
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
 class _Cancelled(Exception):
     """Nobody will answer any more."""
 

@@ -1,8 +1,10 @@
 """What users hold: an App declares workflows, starts runs, and executes them.
 
     declare   workflow · step · event · schedule · graph   define/declarations.py: synchronous, writes nothing
+              effect · topic · pipeline
     ask       start · start_many · handle · pause · resume client/asks.py: opens the database at the first await, once
-              schedules                                    client/schedules.py
+              publish · publish_many
+              schedules · pipelines                        client/schedules.py, client/pipelines.py
               sync: the same, blocking                     client/sync.py
     execute   run (to the end) · serve (for ever) · worker (inside a loop you own) · lifespan (of a web app)
 
@@ -24,13 +26,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack, overload
 
 from windlass import process
-from windlass.api.service import Control, Graphs, Runs
+from windlass.api.service import Control, Graphs, PipelineControl, Runs
+from windlass.api.service import Pipelines as PipelineService
 from windlass.api.service import Schedules as ScheduleService
 from windlass.client.asks import Asks
 from windlass.client.client import Client
+from windlass.client.entering import enter_pipelines, enter_schedules
 from windlass.client.graphs import GraphResult
 from windlass.client.handle import Door
 from windlass.client.opening import Opening
+from windlass.client.pipelines import Pipelines
+from windlass.client.publishing import Publishing
 from windlass.client.schedules import Schedules
 from windlass.client.sync import Sync
 from windlass.codec import Codec, Hook
@@ -40,9 +46,8 @@ from windlass.define.graph import Graph
 from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import Forbidden, InvalidInput, NotAllowed
+from windlass.errors import InvalidInput, NotAllowed
 from windlass.model.failure import FailureKind
-from windlass.model.schedule_commands import Declare
 from windlass.rules.limits import check_limit, check_namespace, check_queue
 from windlass.rules.workers import heartbeat_every
 from windlass.runtime import Clock, Ids, Rng, SystemClock, system_rng
@@ -59,7 +64,6 @@ Ts = TypeVarTuple("Ts")
 
 SLOTS = 100
 MAX_SLOTS = 10_000
-HINT = "Use a key with the role operator too (windlass keys create --role worker --role operator)."
 
 log = logging.getLogger("windlass")
 
@@ -103,6 +107,10 @@ class App(Declarations, Asks):
         self._program = _program(sys._getframe(1).f_globals)
         door = self._door()
         self._client, self._schedules = Client(door), Schedules(door, self._schedule_service)
+        self._publishing = Publishing(
+            door, self._pipeline_service, control=self._pipeline_control, program=self._program
+        )
+        self._pipelines = Pipelines(door, service=self._pipeline_service, control=self._pipeline_control)
         self._opening: Opening[Opened] = Opening(self._open_engine, lambda opened: opened.close())
         self._workers: list[Worker] = []
         self._closing: asyncio.Task[None] | None = None
@@ -168,7 +176,7 @@ class App(Declarations, Asks):
 
         lanes = _check_queues(queues)
         check_limit(slots, what="slots", low=1, high=MAX_SLOTS)
-        if not self._registry.workflows:
+        if not self._registry.workflows and not self._registry.handlers.pipelines:
             log.warning(
                 "This worker has nothing to run: no workflow is declared. Import the modules that declare them."
             )
@@ -256,6 +264,14 @@ class App(Declarations, Asks):
         opened = await self._opening.get()
         return opened.schedules
 
+    async def _pipeline_service(self) -> PipelineService:
+        opened = await self._opening.get()
+        return opened.pipelines
+
+    async def _pipeline_control(self) -> PipelineControl:
+        opened = await self._opening.get()
+        return opened.pipeline_control
+
     @asynccontextmanager
     async def _looked_after(self, opened: Opened) -> AsyncIterator[None]:
         """Enter what the code declares, now and later, and look after the database while the block lasts."""
@@ -264,16 +280,10 @@ class App(Declarations, Asks):
             yield
 
     async def _declare(self, opened: Opened) -> None:
-        """Enter what the code says by now: its schedules, and how long runs are kept."""
-        schedules = self._registry.schedule_commands(namespace=self._namespace, codec=self._codec)
-        kept = self._registry.kept()
-        try:
-            await opened.schedules.declare(
-                Declare(namespace=self._namespace, program=self._program, schedules=schedules, kept=kept)
-            )
-        except Forbidden:  # what a key of a worker may not do need not keep it from working
-            if schedules or any(kept.values()):
-                log.warning("This key may not declare schedules: those of this program stay as they are. %s", HINT)
+        """Enter what the code says by now: its schedules, how long runs are kept, and its pipelines."""
+        namespace, program = self._namespace, self._program
+        await enter_schedules(opened.schedules, self._registry, namespace=namespace, program=program, codec=self._codec)
+        await enter_pipelines(opened.pipeline_control, self._registry, namespace=namespace, program=program)
 
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
@@ -324,7 +334,7 @@ class App(Declarations, Asks):
         try:
             with process.stop_on_signal("Stopping: running bodies may end.") as stopped:
                 async with self.worker(queues=queues, slots=slots):
-                    await _first(stopped, self._workers[-1].drain.is_over)
+                    await process.first_of(stopped, self._workers[-1].drain.is_over)
         finally:
             await self._release()
 
@@ -380,13 +390,3 @@ def _arguments(definition: WorkflowDefinition, args: tuple[Any, ...], options: M
     name = definition.function.__name__
     given = [f"{option}={shorten(value)}" for option, value in options.items()]
     return ", ".join([name, *map(shorten, args), *given])
-
-
-async def _first(*events: asyncio.Event) -> None:
-    """Wait until one of them is set."""
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

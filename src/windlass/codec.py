@@ -326,15 +326,15 @@ def sentence(found: Difference, type: Any, *, what: str) -> str:
     )
 
 
-def safe_text(exception: BaseException) -> str:
-    """The text of an exception, whatever it does when asked: at most 8 KiB, storable everywhere."""
+def safe_text(value: object) -> str:
+    """The text of an exception, or of what user code says, whatever it does when asked: at most 8 KiB, storable."""
     try:
         # A subclass of str may bring its own methods; these are the plain ones.
-        text = str.__getitem__(str(exception), slice(0, MAX_SAFE_TEXT))
+        text = str.__getitem__(str(value), slice(0, MAX_SAFE_TEXT))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        text = f"<{name_of(type(exception))} whose text cannot be read: {name_of(type(error))}>"
+        text = f"<{name_of(type(value))} whose text cannot be read: {name_of(type(error))}>"
     text = BAD_TEXT.sub(lambda found: ascii(found.group())[1:-1], text)
     data = text.encode()
     if len(data) <= MAX_SAFE_TEXT:

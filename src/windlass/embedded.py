@@ -8,7 +8,19 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from windlass.api.service import Access, Admin, Control, Feed, Graphs, Namespaces, Runs, Schedules, Work
+from windlass.api.service import (
+    Access,
+    Admin,
+    Control,
+    Feed,
+    Graphs,
+    Namespaces,
+    PipelineControl,
+    Pipelines,
+    Runs,
+    Schedules,
+    Work,
+)
 from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
@@ -39,6 +51,8 @@ class Embedded:
         self.control: Control = engine.control
         self.schedules: Schedules = engine.schedules
         self.graphs: Graphs = engine.graphs
+        self.pipelines: Pipelines = engine.pipelines
+        self.pipeline_control: PipelineControl = engine.pipeline_control
         self.work: Work = engine.work
         self.feed: Feed = engine.feed
         self.namespaces: Namespaces = engine.namespaces

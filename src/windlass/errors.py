@@ -234,10 +234,20 @@ class RunFailed(UserCodeError):
 
 
 class StepError(Exception):
-    """Raise it in a step to say how it failed: `kind` decides whether it is retried, `retry_after` when."""
+    """Raise it in a step to say how it failed: `kind` decides whether it is retried, `retry_after` when.
+
+    An effect that knows whether anything happened says so with `did_not_happen`; without it that follows from the
+    kind: logic, permission and auth mean that nothing did, and all the others leave it open.
+    """
 
     def __init__(
-        self, message: str = "", *, kind: str = "transient", retry_after: Any = None, data: Any = None
+        self,
+        message: str = "",
+        *,
+        kind: str = "transient",
+        retry_after: Any = None,
+        data: Any = None,
+        did_not_happen: bool | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind, self.retry_after, self.data = kind, retry_after, data
+        self.kind, self.retry_after, self.data, self.did_not_happen = kind, retry_after, data, did_not_happen

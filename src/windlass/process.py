@@ -77,3 +77,13 @@ def stop_on_signal(said: str) -> Iterator[asyncio.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Wait until one of them is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

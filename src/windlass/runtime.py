@@ -81,6 +81,9 @@ class Ids:
     def run(self) -> str:
         return "run_" + self._next()
 
+    def handler_run(self) -> str:
+        return "hrn_" + self._next()
+
     def worker(self) -> str:
         return "wrk_" + self._next()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -37,8 +37,13 @@ class File:
         return self.path.startswith(prefixes)
 
 
-def all_files() -> Iterator[File]:
-    """Every text file of ours: the folders above and what lies beside them."""
+@cache
+def all_files() -> tuple[File, ...]:
+    """Every text file of ours: the folders above and what lies beside them. Read once, and parsed once."""
+    return tuple(_read_files())
+
+
+def _read_files() -> Iterator[File]:
     candidates = [path for path in ROOT.iterdir() if path.is_file()]
     for folder in FOLDERS:
         candidates += (ROOT / folder).rglob("*")

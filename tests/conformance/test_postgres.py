@@ -23,6 +23,7 @@ from windlass.testing.conformance import (
     ControlConformance,
     DeathConformance,
     DeclarationConformance,
+    EffectConformance,
     ExpiryConformance,
     FamilyConformance,
     FeedConformance,
@@ -39,6 +40,7 @@ from windlass.testing.conformance import (
     NamespaceConformance,
     OverlapConformance,
     PauseConformance,
+    PipelineConformance,
     QueueConformance,
     RetentionConformance,
     RetryConformance,
@@ -238,3 +240,9 @@ class TestGraphs(GraphConformance):
 
 
 class TestJobs(JobConformance): ...
+
+
+class TestPipelines(PipelineConformance): ...
+
+
+class TestEffects(EffectConformance): ...

@@ -18,6 +18,7 @@ from windlass.testing.conformance import (
     ControlConformance,
     DeathConformance,
     DeclarationConformance,
+    EffectConformance,
     ExpiryConformance,
     FamilyConformance,
     FeedConformance,
@@ -34,6 +35,7 @@ from windlass.testing.conformance import (
     NamespaceConformance,
     OverlapConformance,
     PauseConformance,
+    PipelineConformance,
     QueueConformance,
     RetentionConformance,
     RetryConformance,
@@ -160,3 +162,9 @@ class TestGraphs(GraphConformance): ...
 
 
 class TestJobs(JobConformance): ...
+
+
+class TestPipelines(PipelineConformance): ...
+
+
+class TestEffects(EffectConformance): ...

@@ -17,6 +17,7 @@ from windlass.testing.conformance import (
     ClaimConformance,
     ControlConformance,
     DeclarationConformance,
+    EffectConformance,
     ExpiryConformance,
     FamilyConformance,
     FeedConformance,
@@ -33,6 +34,7 @@ from windlass.testing.conformance import (
     NamespaceConformance,
     OverlapConformance,
     PauseConformance,
+    PipelineConformance,
     QueueConformance,
     RetentionConformance,
     RetryConformance,
@@ -167,3 +169,9 @@ class TestGraphs(GraphConformance): ...
 
 
 class TestJobs(JobConformance): ...
+
+
+class TestPipelines(PipelineConformance): ...
+
+
+class TestEffects(EffectConformance): ...

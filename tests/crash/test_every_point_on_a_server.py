@@ -19,7 +19,9 @@ from windlass.testing.crashes import Scenario
 @pytest.mark.spec("invariants:I-21", "invariants:I-23", "invariants:I-24", "invariants:I-25", "invariants:I-26")
 @pytest.mark.spec("invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-30", "invariants:I-31")
 @pytest.mark.spec("invariants:I-32", "invariants:I-50", "invariants:I-51", "invariants:I-53", "invariants:I-54")
-@pytest.mark.spec("invariants:I-57", "invariants:I-64", "invariants:I-65")
+@pytest.mark.spec("invariants:I-33", "invariants:I-34", "invariants:I-35", "invariants:I-36", "invariants:I-37")
+@pytest.mark.spec("invariants:I-38", "invariants:I-39", "invariants:I-40", "invariants:I-41", "invariants:I-44")
+@pytest.mark.spec("invariants:I-45", "invariants:I-57", "invariants:I-64", "invariants:I-65")
 @every_scenario
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     scenario: Scenario, postgresql: Places, figures: list[str]

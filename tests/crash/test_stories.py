@@ -13,6 +13,7 @@ from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS, named
 from tests.crash.telling import told
 from tests.scale import SCALE
+from windlass.model.pipeline import EventStatus, HandlerStatus, Phase
 from windlass.model.time import SECOND, Duration
 from windlass.testing.crashes import VISIBILITY, Case, Scenario, play
 from windlass.testing.faults import Point
@@ -153,3 +154,27 @@ def test_the_stories_about_graphs_do_meet_what_they_are_about(places: Places) ->
     causes = {run.name: [entry.cause for entry in chain.histories[run.id]] for run in chain.runs.values()}
     assert causes["chain.second"] == ["start", "dispatch", "finish"]
     assert [str(graph.ending) for graph in cancelled.graphs] == ["cancelled"]
+
+
+@pytest.mark.spec("invariants:I-38", "invariants:I-39")
+def test_the_stories_about_pipelines_do_meet_what_they_are_about(places: Places) -> None:
+    asked = told(named("effect that can be asked about"), places)
+    doubt = told(named("effect that only a person knows about"), places).evidence.last.piped
+    failing = told(named("handler that fails before and behind its effect"), places).evidence.last.piped
+    fixed = told(named("handler that is put right"), places).evidence.last.piped
+    decided = told(named("effect that a person approves or rejects"), places).evidence.last.piped
+    counted = told(named("producer that is paused and asked for"), places).evidence.last
+
+    assert [line.outcome for line in asked.evidence.of(Event.RECONCILED)] == ["happened", "nothing"]
+    assert {name for name, _, _ in asked.evidence.last.piped.events} == {"payments", "books"}
+    assert [effect.resolution for effect in doubt.effects if effect.resolution is not None] == [
+        "happened",
+        "did_not_happen",
+        "skip",
+    ]
+    stopped = {HandlerStatus.PAUSED_TRANSIENT, HandlerStatus.FAILED_LOGIC}
+    assert {run.status for run in failing.runs.values()} >= stopped
+    assert {run.phase for run in failing.runs.values() if run.status in stopped} == {Phase.MUTATING, Phase.EMITTING}
+    assert [run.note for run in fixed.runs.values() if run.status is HandlerStatus.FAILED_LOGIC] == ["put right"]
+    assert {event.status for event in decided.events.values()} == {EventStatus.CONSUMED, EventStatus.SKIPPED}
+    assert len(counted.piped.causes) == 3

@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.scale import SCALE
 from windlass.embedded import Embedded, open_embedded
 from windlass.engine.engine import Engine
-from windlass.errors import NotFound
+from windlass.errors import NotFound, Unavailable
 from windlass.model.commands import ClaimedRun
+from windlass.model.pipeline import PipelineStatus
+from windlass.model.pipeline_work import ClaimedPipeline, ClaimPipelines, PipelineClaim
 from windlass.model.run import RunStatus
-from windlass.model.time import MINUTE, SECOND
+from windlass.model.time import MINUTE, SECOND, Duration
+from windlass.model.worker import ServedPipeline
 from windlass.runtime import system_rng
 from windlass.settings import Settings, parse_url
 from windlass.testing.clock import FakeClock
@@ -36,6 +40,7 @@ from windlass.testing.conformance.given import (
 )
 from windlass.testing.conformance.workers import registering
 from windlass.testing.faults import Faults, Moment, Point, hear_no_others
+from windlass.testing.pipeline_hands import CHARGE, PIPELINE, QUEUE, Shop, pipeline
 
 ROUNDS = 25 * SCALE
 PATIENCE = 10.0
@@ -168,6 +173,19 @@ async def test_the_same_poll_again_hears_what_it_holds_still_and_for_how_long(si
 
 
 @pytest.mark.spec("invariants:I-57")
+async def test_a_poll_that_is_called_off_says_what_it_has_claimed_and_claims_nothing_later(site: Site) -> None:
+    """Its caller has gone. It may have claimed; or it stands still on its way, and arrives when nobody waits for it."""
+    assert await ask(site.one, 1) == {}
+    ids = await site.begin(1)
+
+    assert await ask(site.other, 1, is_called_off=True) == {}
+    assert await ask(site.one, 1) == {}
+    assert list(await ask(site.one, 2)) == ids
+    assert list(await ask(site.other, 2, is_called_off=True)) == ids
+    assert await site.claims(ids[0]) == 1
+
+
+@pytest.mark.spec("invariants:I-57")
 async def test_a_worker_that_left_or_never_came_claims_nothing(site: Site) -> None:
     await site.begin(2)
 
@@ -216,3 +234,196 @@ async def test_a_server_that_dies_while_it_claims_leaves_one_claim_at_most(
 def _tell(loop: asyncio.AbstractEventLoop, died: asyncio.Event) -> None:
     """From whichever thread it died on."""
     loop.call_soon_threadsafe(died.set)
+
+
+class Slow:
+    """A server whose claim stands still: in front of its transaction, because no connection is free, or behind it.
+
+    Behind it, the answer may be lost, too.
+    """
+
+    def __init__(self, engine: Engine, transaction: str, *, is_behind: bool = False, loses: bool = False) -> None:
+        self.reached, self.go, self._parts = asyncio.Event(), asyncio.Event(), engine.parts
+        store: Any = engine.parts.store
+        run_tx = store.run_tx
+
+        async def run_slowly(name: str, fn: Any, **options: Any) -> Any:
+            if name != transaction or self.reached.is_set():
+                return await run_tx(name, fn, **options)
+            result = await run_tx(name, fn, **options) if is_behind else None
+            self.reached.set()
+            await self.go.wait()
+            if loses:
+                raise Unavailable("no answer")
+            return result if is_behind else await run_tx(name, fn, **options)
+
+        store.run_tx = run_slowly
+
+    async def leave(self, asking: asyncio.Task[Any]) -> None:
+        """Its caller does, whose time is over, while it stands still."""
+        await asyncio.wait_for(self.reached.wait(), PATIENCE)
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    async def go_on(self, clock: FakeClock) -> None:
+        """To the end of all it has begun."""
+        self.go.set()
+        async with asyncio.timeout(PATIENCE):
+            while background := tuple(self._parts.background):
+                await asyncio.wait(background, timeout=0.01)
+                clock.advance(SECOND)  # for what is asked again
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_poll_whose_caller_has_gone_gives_back_no_run_that_the_same_poll_was_told_elsewhere(site: Site) -> None:
+    ids = await site.begin(1)
+    slow = Slow(site.one, "claim_runs")
+    await slow.leave(asyncio.create_task(ask(site.one, 1)))
+    assert list(await ask(site.other, 1)) == ids
+
+    await slow.go_on(site.clock)
+
+    run = (await site.other.runs.get_run(NAMESPACE, run_id(1))).run
+    assert (run.status, run.token) == (RunStatus.RUNNING, 1)
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_poll_whose_caller_has_gone_claims_no_run_from_then_on(site: Site) -> None:
+    """Else it would be the one that has claimed, and the same poll at another server would wait for nothing."""
+    ids = await site.begin(1)
+    slow = Slow(site.one, "claim_runs")
+    await slow.leave(asyncio.create_task(ask(site.one, 1)))
+
+    await slow.go_on(site.clock)
+
+    assert await ask(site.other, 1) == {ids[0]: 1}
+
+
+@pytest.mark.spec("invariants:I-57")
+@pytest.mark.parametrize("loses", [False, True])
+async def test_a_poll_whose_caller_has_gone_gives_back_the_run_that_it_has_claimed_itself(
+    site: Site, loses: bool
+) -> None:
+    await site.begin(1)
+    slow = Slow(site.one, "claim_runs", is_behind=True, loses=loses)
+    await slow.leave(asyncio.create_task(ask(site.one, 1)))
+
+    await slow.go_on(site.clock)
+
+    run = (await site.other.runs.get_run(NAMESPACE, run_id(1))).run
+    assert (run.status, run.token, run.recoveries) == (RunStatus.PENDING, 1, 0)
+
+
+async def ask_for_pipelines(engine: Engine, number: int, *, is_called_off: bool = False) -> list[str]:
+    return [item.name for item in await claim_pipelines(engine, number, is_called_off=is_called_off)]
+
+
+async def claim_pipelines(
+    engine: Engine, number: int, *, is_called_off: bool = False, revision: str = "1"
+) -> list[ClaimedPipeline]:
+    served = (ServedPipeline(QUEUE, PIPELINE, revision),)
+    command = ClaimPipelines(
+        namespace=NAMESPACE,
+        worker=WORKER,
+        poll=number,
+        served=served,
+        limit=2,
+        visibility_for=VISIBLE_FOR,
+        wait_for=Duration(0),
+        is_remote=True,
+        is_called_off=is_called_off,
+    )
+    return await engine.work.claim_pipelines(command)
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_an_older_poll_claims_no_pipeline_once_a_newer_one_has_looked(site: Site) -> None:
+    shop = Shop(site.one, pipeline(PIPELINE, replace(CHARGE, prepares=False)))  # nothing to do before there is an event
+    await shop.declare()
+    assert await ask_for_pipelines(site.other, 7) == []
+    await shop.publish("a")
+
+    assert await ask_for_pipelines(site.one, 6) == []
+    assert await ask_for_pipelines(site.other, 7) == [PIPELINE]
+    assert await ask_for_pipelines(site.one, 7) == [PIPELINE], "the same again hears what it has claimed"
+    assert await ask_for_pipelines(site.one, 5) == []
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_poll_for_pipelines_that_is_called_off_claims_nothing_later(site: Site) -> None:
+    shop = Shop(site.one, pipeline(PIPELINE, CHARGE))
+    await shop.declare()
+    await shop.publish("a")
+
+    assert await ask_for_pipelines(site.other, 1, is_called_off=True) == []
+    assert await ask_for_pipelines(site.one, 1) == []
+    assert await ask_for_pipelines(site.one, 2) == [PIPELINE]
+    assert await ask_for_pipelines(site.other, 2, is_called_off=True) == [PIPELINE]
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_poll_whose_caller_has_gone_gives_back_no_pipeline_that_the_same_poll_was_told_elsewhere(
+    site: Site,
+) -> None:
+    shop = Shop(site.one, pipeline(PIPELINE, CHARGE))
+    await shop.declare()
+    slow = Slow(site.one, "claim_pipelines")
+    await slow.leave(asyncio.create_task(claim_pipelines(site.one, 1)))
+    (told,) = await claim_pipelines(site.other, 1)
+
+    await slow.go_on(site.clock)
+
+    held = (await shop.piped()).pipelines[PIPELINE]
+    assert (held.status, held.token) == (PipelineStatus.RUNNING, told.token)
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_poll_whose_caller_has_gone_claims_no_pipeline_from_then_on(site: Site) -> None:
+    await Shop(site.one, pipeline(PIPELINE, CHARGE)).declare()
+    slow = Slow(site.one, "claim_pipelines")
+    await slow.leave(asyncio.create_task(claim_pipelines(site.one, 1)))
+
+    await slow.go_on(site.clock)
+
+    assert [item.token for item in await claim_pipelines(site.other, 1)] == [1]
+
+
+@pytest.mark.spec("invariants:I-57")
+@pytest.mark.parametrize("loses", [False, True])
+async def test_a_poll_whose_caller_has_gone_gives_back_the_pipeline_that_it_has_claimed_itself(
+    site: Site, loses: bool
+) -> None:
+    shop = Shop(site.one, pipeline(PIPELINE, CHARGE))
+    await shop.declare()
+    slow = Slow(site.one, "claim_pipelines", is_behind=True, loses=loses)
+    await slow.leave(asyncio.create_task(claim_pipelines(site.one, 1)))
+
+    await slow.go_on(site.clock)
+
+    free = (await shop.piped()).pipelines[PIPELINE]
+    assert (free.status, free.token, free.recoveries) == (PipelineStatus.IDLE, 1, 0)
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_deploy_between_a_claim_and_its_answer_leaves_no_claim_that_nobody_knows_of(site: Site) -> None:
+    shop = Shop(site.one, pipeline(PIPELINE, CHARGE))
+    await shop.declare()
+    await shop.publish("a")
+    (lost,) = await claim_pipelines(site.one, 1)
+    await Shop(site.one, pipeline(PIPELINE, CHARGE, revision="2")).declare()
+
+    (again,) = await claim_pipelines(site.other, 1)
+
+    assert again.token == lost.token
+    assert again.revision == "2", "so whoever asked has other code, and gives it back"
+    await site.other.work.release_pipeline(PipelineClaim(namespace=NAMESPACE, pipeline=PIPELINE, token=again.token))
+    (fresh,) = await claim_pipelines(site.other, 2, revision="2")
+    assert (fresh.token, fresh.recoveries) == (lost.token + 1, 0)
+
+
+@pytest.mark.spec("invariants:I-57")
+async def test_a_worker_that_never_came_claims_no_pipeline(site: Site) -> None:
+    await site.one.work.deregister_worker(NAMESPACE, WORKER)
+
+    with pytest.raises(NotFound, match="register it again"):
+        await ask_for_pipelines(site.one, 1)

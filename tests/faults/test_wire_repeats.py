@@ -21,15 +21,19 @@ READS = {
     *("GetRun", "FindRun", "ListRuns", "ListSteps", "ListMessages", "ReadLog", "ExplainRun", "WaitForResult"),
     *("ReadHistory", "Listen", "LookAtClaims", "ReadNeeds"),
     *("ListGraphs", "GetGraph", "ListJobs"),
+    *("ListPipelines", "GetPipeline", "ListHandlerRuns", "GetHandlerRun", "ListTopics", "ListEvents", "ListInputs"),
+    *("TraceInput", "ExplainPipeline", "ListOpenEffects", "ReadEvents"),
     *("GetSchedule", "ListSchedules", "ReadScheduleLog"),
     *("GetNamespace", "ListNamespaces", "ListKeys", "ListAudit"),
     *("GetServerInfo", "ListWorkers", "ListQueues", "ListGates", "ReadFeed", "FollowFeed", "CheckUp"),
 }
 # What the answer to a call that is asked again does not know any more: whether the run of that id was created by the
-# call before, which nobody asks who lets us choose the id; and which children ended with their parent then.
+# call before, which nobody asks who lets us choose the id; which children ended with their parent then; and how many
+# events were skipped.
 FORGOTTEN = {
     "StartRun": ("is_repeat=True", "is_repeat=False"),
     "StartRuns": ("is_repeat=True", "is_repeat=False"),
+    "SkipInput": ("skipped=1", "skipped=0"),
     "CancelRun: with a child": ("children=('run_?',)", "children=()"),
     "CancelRun: a graph": ("children=('run_?', 'run_?', 'run_?')", "children=()"),
     "CancelRun: a graph that cleans up": ("children=('run_?', 'run_?', 'run_?')", "children=()"),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from tests.faults.wire_cases_of_pipelines import PIPELINE_CASES
 from tests.faults.wire_site import Site
 from windlass.api.grpc import envelopes as of
 from windlass.engine.engine import Engine
@@ -438,6 +439,8 @@ CASES: dict[str, Case] = {
         scheduled,
         lambda site, _: site.remote.schedules.delete_schedule(DeleteSchedule(namespace=NAMESPACE, name="nightly")),
     ),
+    # PipelineService, and what workers ask about pipelines
+    **{name: Case(*case) for name, case in PIPELINE_CASES.items()},
     # NamespaceService
     "CreateNamespace": Case(nothing, lambda site, _: site.remote.namespaces.create_namespace(making())),
     "DisableNamespace": Case(

@@ -37,7 +37,7 @@ from windlass.testing.proxy import Proxy
 SECRET = bytes(range(32))
 KEY_ID = "key_" + "0" * 26
 GRACE_FOR = Duration(SECOND)
-MADE_UP = re.compile(r"(run|req|wrk|evt|key)_(?!0{10})[0-9A-Za-z]{26}")  # by chance, where a test names none
+MADE_UP = re.compile(r"(run|req|wrk|evt|key|hrn)_(?!0{10})[0-9A-Za-z]{26}")  # by chance, where a test names none
 COUNTED = ("seq", "xid")  # columns that grow over all tests
 
 

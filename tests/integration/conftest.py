@@ -23,6 +23,7 @@ from tests.integration.wires import (
     is_wired,
     lead_through_wire,
 )
+from tests.scale import SCALE
 from windlass.app import App
 from windlass.client.handle import Handle
 from windlass.errors import Unavailable
@@ -141,7 +142,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = filter(is_wanted, items)
 
 
-@pytest.fixture(params=["memory", "disk", "postgres", WIRE, WIRE_POSTGRES])
+# On a file stand conformance, crashes, processes, and whatever several apps share; here it is for the large size.
+ON_DISK = ["disk"] if SCALE > 1 else []
+
+
+@pytest.fixture(params=["memory", *ON_DISK, "postgres", WIRE, WIRE_POSTGRES])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """A database of its own for one test; those of the wires are one in memory and PostgreSQL, behind a server."""
     yield from _new_database(request.param, request)
@@ -186,11 +191,20 @@ async def _harnesses(url: str, clock: FakeClock, *, is_wired: bool = False) -> A
             if not harness.app._opening.is_closed:
                 await check_all_logs(harness)
                 break
-        closing = asyncio.ensure_future(stack.aclose())
-        while not closing.done():  # a test that failed may have left a body behind, and the grace is fake time too
-            clock.advance("1s")
-            await asyncio.wait([closing], timeout=0.01)
-        await closing
+        await _close(stack, clock)
+
+
+async def _close(stack: AsyncExitStack, clock: FakeClock) -> None:
+    loop = asyncio.get_running_loop()
+    closing, deadline = asyncio.ensure_future(stack.aclose()), loop.time() + 3 * PATIENCE
+    while not closing.done():  # a test that failed may have left a body behind, and the grace is fake time too
+        clock.advance("1s")
+        await asyncio.wait([closing], timeout=0.01)
+        if loop.time() > deadline:
+            at_work = "\n".join(str(task) for task in asyncio.all_tasks() if task is not asyncio.current_task())
+            closing.cancel("This harness did not close.")
+            pytest.fail(f"The harness was not closed within {3 * PATIENCE:g} s. Still at work:\n{at_work}")
+    await closing
 
 
 @pytest.fixture

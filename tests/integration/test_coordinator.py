@@ -42,7 +42,8 @@ from windlass.testing.harness import Harness
 T = TypeVar("T")
 
 SOURCE = Path(windlass.__file__).parent
-OF_A_WORKER = ("Worker", "Presence", "SessionLocks")  # what executes runs, and the lock that shows it is alive
+# What executes runs and handlers, and the lock that shows it is alive.
+OF_A_WORKER = ("Worker", "Presence", "SessionLocks", "Polling.", "Pipelines.")
 FORMER = ("scheduler", "watchdog")
 # How each duty begins.
 DUTIES = {

@@ -69,7 +69,7 @@ async def two_workers(
     await gate.reached()
     second = await open_shared()
     declare(second, "second", steps=steps)
-    await eventually(lambda: bool(worker_of(second)._claiming), what="the second one waits for work")
+    await eventually(lambda: bool(worker_of(second).polling.claiming), what="the second one waits for work")
     return first, second, order, handle
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
+from windlass.testing import Harness
 
 EXAMPLES = ROOT / "examples"
 PATIENCE = 60.0  # seconds; the slowest sleeps for ten
@@ -84,8 +86,27 @@ v1.0: skipped
   test[3.11] 40, test[3.12] 40, test[3.13] StepError: 2 of 40 tests failed
   api is fine, cli is fine, docs is fine
 """
+WRITTEN = """\
+row 1 is written: Invoice 7
+row 2 is written: Invoice 8
+row 3 is written: Reminder
+"""
+SHEET = """\
+1,ann@example.org,Invoice 7
+2,bob@example.org,Invoice 8
+3,ann@example.org,Reminder
+"""
+PAID = """\
+order 1: the provider took 500 cents, and does not answer
+ann reads: 'Charge' failed: Declined: no funds. Deploy a fix, or try it again: windlass retry payments
+order 3: the provider took 500 cents, and does not answer
+ann reads: finding out whether 'charge' happened
+order 1: paid with charge-1
+order 3: paid with charge-2
+2 charges for 2 orders that were paid
+"""
 TRIED = {"order", "fan_out", "retries", "parallel", "idempotent_charge", "testing_a_workflow", "nightly_report"}
-TRIED |= {"release"}
+TRIED |= {"release", "inbox", "payments"}
 TRIED_ELSEWHERE = {"web_starlette", "web_fastapi"}  # test_lifespan.py
 
 
@@ -176,4 +197,48 @@ def test_the_charge_is_asked_for_twice_and_made_once_when_the_program_dies_in_be
     assert (first.returncode, first.stdout, first.stderr) == (9, "", "")
     assert (second.returncode, second.stdout) == (0, CHARGED)
     (line,) = second.stderr.splitlines()  # it noticed what had become of the first
-    assert line.endswith("is dead; runs it held that can be claimed again: 1.")
+    assert line.endswith("is dead; what it held that can be claimed again: 1.")
+
+
+def test_the_inbox_writes_no_row_twice_when_it_is_killed_behind_one(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "inbox.py")]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        printed = [first.stdout.readline() for _ in range(2)]
+        first.kill()  # the second row is there, and for a second nobody notes it
+
+    done = run("inbox", tmp_path)
+
+    assert (printed, done.returncode) == (WRITTEN.splitlines(keepends=True)[:2], 0)
+    found, written, counted, explained = done.stdout.splitlines()
+    assert (found, written) == ("row 2 is there already: Invoice 8", "row 3 is written: Reminder")
+    assert (counted, (tmp_path / "sheet.csv").read_text()) == ("3 rows for 3 messages", SHEET)
+    assert "'Digest' looked at the 3 events that wait in 'row.added'" in explained
+    assert "09:00:00 UTC" in explained
+    assert done.stderr.rstrip().endswith("is dead; what it held that can be claimed again: 1.")
+
+
+async def test_the_inbox_sends_one_digest_at_nine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    inbox = runpy.run_path(str(EXAMPLES / "inbox.py"))
+
+    async with Harness(app=inbox["app"]) as harness:  # begins at midnight
+        await harness.idle()
+        await harness.advance("8h59m")
+        assert capfd.readouterr().out == WRITTEN
+        await harness.advance("1m")
+        assert capfd.readouterr().out == "digest: Invoice 7, Invoice 8, Reminder\n"
+        await harness.advance("2d")
+        assert capfd.readouterr().out == ""
+
+
+def test_the_payments_are_charged_once_whatever_the_provider_answers(tmp_path: Path) -> None:
+    first, second = run("payments", tmp_path), run("payments", tmp_path)
+
+    printed = "".join(line.partition("; next look")[0].rstrip("\n") + "\n" for line in first.stdout.splitlines())
+    assert (first.returncode, printed) == (0, PAID)
+    (line,) = first.stderr.splitlines()
+    assert line.startswith("Pipeline 'payments' needs a person (logic): handler 'Charge' stopped")
+    assert (second.returncode, second.stdout, second.stderr) == (0, PAID.splitlines(keepends=True)[-1], "")

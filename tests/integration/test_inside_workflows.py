@@ -88,6 +88,8 @@ async def test_no_question_of_an_app_is_left_out(harness: Harness) -> None:
     calls: dict[str, Callable[[App], Awaitable[Any]]] = {
         "start": lambda app: app.start(order, "7"),
         "start_many": lambda app: app.start_many([windlass.call(order, "7")]),
+        "publish": lambda app: app.publish(app.topic("orders", str), "7", id="7"),
+        "publish_many": lambda app: app.publish_many(app.topic("orders", str), [("7", "7")]),
         "pause": lambda app: app.pause(queue="default"),
         "resume": lambda app: app.resume(queue="default"),
     }

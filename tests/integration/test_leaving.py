@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, step_keys
+from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of, step_keys
 from windlass import Context, Handle, Retry, RunFailed
 from windlass.errors import Unavailable
 from windlass.model.run import RunId
@@ -111,6 +111,23 @@ async def test_a_worker_that_stops_keeps_nothing_it_could_not_read(open_harness:
 
     run = await row_of(harness, handle)
     assert (run.status, run.worker, (run.available_at or 0) - harness.clock.now()) == ("pending", None, 5_000_000)
+
+
+async def test_a_worker_that_stops_claims_nothing_of_what_it_has_given_back(idle_harness: Harness) -> None:
+    app, gate = idle_harness.app, Gate()
+
+    @app.workflow
+    async def wait(ctx: Context) -> None:
+        await ctx.step(gate.wait)
+
+    async with app.worker():
+        handle = await app.start(wait)
+        await gate.reached()
+    await idle_harness.idle()
+
+    causes = [entry.cause for entry in await log_of(idle_harness, handle.id)]
+    assert [cause for cause in causes if cause not in ("claim", "dispatch")] == ["start", "release"]
+    assert (await row_of(idle_harness, handle)).attempts == 1
 
 
 async def test_a_run_whose_thread_ends_after_its_time_out_frees_its_slot(harness: Harness) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually
 from tests.integration.observed import Counted, observed
-from windlass import Context, Retry, RunFailed
+from windlass import Context, NextContext, Retry, RunFailed, TopicEvent
 from windlass.model.commands import ClaimedRun
 from windlass.model.time import Duration
 from windlass.settings import Settings
@@ -75,6 +75,27 @@ async def test_runs_and_steps_are_counted_by_how_they_ended(harness: Harness, co
     assert value("steps_ended_total", workflow="bad", step="refuse", status="failed") == 1
     assert value("step_seconds_count", workflow="order", step="fetch") == 2
     assert SECRET not in counted.text() and "box" not in counted.text()
+
+
+async def test_attempts_of_handlers_are_counted_by_how_they_ended(harness: Harness, counted: Counted) -> None:
+    app = harness.app
+    orders = app.topic("orders", str)
+
+    @app.pipeline("shop").consumer(orders)
+    async def pack(ctx: NextContext, events: list[TopicEvent[str]]) -> None:
+        if events[0].payload == SECRET:
+            raise ValueError(SECRET)
+
+    async with observed(harness, counted.observer):
+        await app.publish(orders, "book", id="1")
+        await app.publish(orders, SECRET, id="2")
+        await harness.idle()
+
+    value = counted.value
+    assert value("handlers_ended_total", pipeline="shop", handler="pack", status="committed") == 1
+    assert value("handlers_ended_total", pipeline="shop", handler="pack", status="failed:logic") == 1
+    assert value("handler_seconds_count", pipeline="shop", handler="pack") == 2
+    assert SECRET not in counted.text()
 
 
 async def test_slots_and_runs_in_them_are_shown_while_they_are_there(harness: Harness, counted: Counted) -> None:
@@ -224,6 +245,9 @@ class Broken:
         return self
 
     def run_begins(self, run: ClaimedRun, *, context: object) -> None:
+        raise OSError("The exporter is away.")
+
+    def handler_begins(self, *_: object) -> None:
         raise OSError("The exporter is away.")
 
     def ends(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -119,6 +120,23 @@ async def test_a_race_needs_runners(harness: Harness) -> None:
 
     with pytest.raises(RunFailed, match=r"race\(\) needs something to wait for"):
         await harness.run(racing)
+
+
+async def test_of_two_that_fail_at_once_the_first_is_heard_and_the_other_is_nobodys_error(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(text: str) -> None:
+        raise TypeError(text)
+
+    @harness.app.workflow
+    async def racing(ctx: Context) -> None:
+        await ctx.race(first=refuse("one"), second=refuse("two"))
+
+    with pytest.raises(RunFailed, match="TypeError: one"):
+        await harness.run(racing)
+    gc.collect()
+
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_a_loser_may_clean_up(harness: Harness) -> None:

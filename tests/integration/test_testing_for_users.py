@@ -571,3 +571,20 @@ async def test_idle_waits_for_a_run_that_came_while_it_looked(monkeypatch: pytes
         await idling
 
         assert not is_over_too_soon
+
+
+async def test_what_is_published_reaches_the_pipelines_of_the_program_through_either_app() -> None:
+    program = App(":memory:")
+    lines = program.topic("lines", str)
+    printed: list[str] = []
+
+    @program.pipeline("printing").consumer(lines, batch=10)
+    async def print_lines(ctx: windlass.NextContext, events: list[windlass.TopicEvent[str]]) -> None:
+        printed.extend(event.payload for event in events)
+
+    async with Harness(app=program) as harness:
+        await program.publish(lines, "one", id="1")
+        await harness.app.publish(lines, "two", id="2")
+        await harness.idle()
+
+    assert printed == ["one", "two"]

@@ -32,6 +32,14 @@ TABLES = {
     "graphs",
     "jobs",
     "edges",
+    "pipelines",
+    "handlers",
+    "topics",
+    "events",
+    "inputs",
+    "causes",
+    "handler_runs",
+    "effects",
 }
 
 

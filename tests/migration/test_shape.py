@@ -118,6 +118,16 @@ async def test_the_claim_index_covers_what_can_be_claimed_and_nothing_else(
     assert words.endswith("where available_at is not null")
 
 
+async def test_postgres_removes_dead_rows_soon_where_whoever_looks_steps_over_them(postgres: Ask) -> None:
+    """What is due, waits or is in doubt stands in an index that most rows have left, and all of them are kept."""
+    found = await postgres(
+        "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+        " where n.nspname = 'windlass' and 'autovacuum_vacuum_scale_factor=0.05' = any (c.reloptions)"
+    )
+
+    assert {name for (name,) in found} == {"runs", "events", "effects"}
+
+
 @pytest.mark.spec("runs:P2.6")
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 @pytest.mark.parametrize("status", [*NEEDS_DUE_TIME, *FORBIDS_DUE_TIME, "waiting", "paused"])

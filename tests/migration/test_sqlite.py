@@ -37,6 +37,14 @@ TABLES = {
     "graphs",
     "jobs",
     "edges",
+    "pipelines",
+    "handlers",
+    "topics",
+    "events",
+    "inputs",
+    "causes",
+    "handler_runs",
+    "effects",
 }
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 

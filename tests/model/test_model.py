@@ -11,7 +11,7 @@ from tests.model.story import Tally, make_up
 from tests.model.subject import Stores
 from tests.scale import SCALE
 
-STORIES, LONGEST = 100 * SCALE, 40
+STORIES, LONGEST = 70 * SCALE, 40
 # `make test` tells the same stories each time, `make torture` new ones.
 SEED = 1 if SCALE == 1 else secrets.randbits(32)
 

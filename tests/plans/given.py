@@ -7,6 +7,7 @@ run_h…   held by twenty workers                        100
          schedules, due in the far future            5,000
 wrk_s…   workers that have stopped                   1,000
          and a graph, as given_graphs.py says         5,000
+         and pipelines, as given_pipelines.py says    5,000
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tests.plans import given_graphs
+from tests.plans import given_graphs, given_pipelines
+from tests.plans.given_pipelines import KEEPER
 from windlass.model.feed import BEGINNING, Place
 from windlass.model.message import Message, MessageKind
 from windlass.model.page import ListRuns
@@ -60,6 +62,9 @@ class Dialect(NamedTuple):
     empty_blob: str
     empty_list: str  # in JSON
 
+    def blob(self, text: str) -> str:
+        return self.empty_list.replace("5b5d", text.encode().hex()).replace("'[]'", f"'{text}'")
+
 
 def fill(dialect: Dialect, size: Size) -> Iterator[str]:
     """Everything as it is at the worst moment for statistics: all runs pending, and due."""
@@ -96,6 +101,7 @@ def fill(dialect: Dialect, size: Size) -> Iterator[str]:
         f" from {dialect.series.format(count=size.later)}"
     )
     yield from given_graphs.fill(dialect.series, dialect.empty_blob, size.later)
+    yield from given_pipelines.fill(dialect.series, dialect.blob, finished=size.finished, later=size.later)
     for letter, count, stopped_at in (("s", size.stopped, "2"), ("", WORKING, "null")):
         yield (
             "insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, stopped_at, lock_kind)"
@@ -107,6 +113,7 @@ def fill(dialect: Dialect, size: Size) -> Iterator[str]:
 def move_on() -> Iterator[str]:
     """What becomes of them; statistics taken before now say that every run is pending."""
     number = "cast(substr(id, 6) as integer)"
+    yield from given_pipelines.move_on()
     yield "update runs set status = 'completed', available_at = null, finished_at = 2 where id like 'run_f%'"
     yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 10 - 5 where id like 'run_l%'"
     yield "update runs set name = 'refund' where id like 'run_o%'"
@@ -214,6 +221,7 @@ ENTERED_BY = {
     KEY_EXPIRES: ("expires_at",),
     STOPPED: ("stopped_at",),
     **given_graphs.ENTERED_BY,
+    **given_pipelines.ENTERED_BY,
 }
 
 
@@ -419,15 +427,17 @@ HOT = {
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
     "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS, OPEN),
     "probed_workers: those who hold something": hot(
-        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=False), OPEN, HOLDER, WORKERS
+        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=False), OPEN, HOLDER, WORKERS, KEEPER
     ),
     "probed_workers: everyone": hot(
-        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=True), OPEN, HOLDER, WORKERS
+        lambda tx: tx.workers.probed(NAMESPACE, by=WORKER, everyone=True), OPEN, HOLDER, WORKERS, KEEPER
     ),
     "draining_worker": hot(lambda tx: tx.workers.should_drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "drain_worker": hot(lambda tx: tx.workers.drain(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_poll": hot(lambda tx: tx.polls.lock(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "note_poll": hot(lambda tx: tx.polls.note(NAMESPACE, id=WORKER, poll=2), WORKERS, OPEN),
+    "lock_pipeline_poll": hot(lambda tx: tx.polls.lock_for_pipelines(NAMESPACE, id=WORKER), WORKERS, OPEN),
+    "note_pipeline_poll": hot(lambda tx: tx.polls.note_for_pipelines(NAMESPACE, id=WORKER, poll=2), WORKERS, OPEN),
     "find_worker": hot(lambda tx: tx.workers.find(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
     "count_runs_of_worker": hot(lambda tx: tx.runs.count_held_by(NAMESPACE, worker=WORKER), HOLDER),
@@ -440,12 +450,12 @@ HOT = {
     "ended_children": hot(
         lambda tx: tx.prune.ended_children(NAMESPACE, parent=FINISHED[0], after="", limit=10), PARENT
     ),
-    "remove_payload": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
-    "remove_steps": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
-    "remove_messages": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
-    "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
-    "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
-    "note_removed_runs": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED),
+    "remove_payload": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
+    "remove_steps": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
+    "remove_messages": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
+    "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
+    "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
+    "note_removed_runs": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
     "note_removing": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
     "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
     "feed_edge": hot(lambda tx: FeedQueries(tx.connection).edge(NAMESPACE), REMOVED),
@@ -477,6 +487,7 @@ HOT = {
     "next_schedule": hot(lambda tx: tx.schedules.next(after=Instant(1)), SCHEDULES_DUE, NAMESPACES),
     "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES, given_graphs.GRAPHS),
     **{name: hot(call, *indexes) for name, (call, indexes) in given_graphs.HOT.items()},
+    **{name: hot(call, *indexes) for name, (call, indexes) in given_pipelines.HOT.items()},
 }
 
 # Query: why it needs no guard.
@@ -531,4 +542,5 @@ COLD = {
     "audit_of_all": "reads a page by an index of numbers, for people",
     "slowest_cursor": "reads a row for each program that reads the log, of which there are few",
     **given_graphs.COLD,
+    **given_pipelines.COLD,
 }

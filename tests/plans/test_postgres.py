@@ -16,6 +16,7 @@ import asyncpg
 import pytest
 
 from tests.plans.given import ENTERED_BY, HOT, LARGE, SMALL, Call, Dialect, Hot, Size, fill, move_on
+from tests.plans.given_pipelines import OLD_INPUTS, WAITING_INPUTS
 from windlass.store.base import Tx
 from windlass.store.catalog import load
 from windlass.store.postgres.connection import PostgresConnection
@@ -27,7 +28,10 @@ T = TypeVar("T")
 Plan = dict[str, Any]
 
 POSTGRES = Dialect(series="generate_series(1, {count}) as g (i)", empty_blob="''::bytea", empty_list="'[]'::bytea")
-TABLES = ("runs", "payloads", "steps", "keys", "log", "graphs", "jobs", "edges")
+TABLES = (
+    *("runs", "payloads", "steps", "keys", "log", "graphs", "jobs", "edges"),
+    *("pipelines", "handlers", "topics", "events", "handler_runs", "effects", "inputs", "causes"),
+)
 
 
 BY_INDEX = ("Index Scan", "Index Only Scan")
@@ -261,6 +265,23 @@ async def test_no_statement_sorts_what_an_index_has_in_order(large_url: str) -> 
         plans = await plans_in(large_url, HOT[name].call)
 
         assert [node["Node Type"] for node in nodes_of(plans) if "Sort" in node["Node Type"]] == [], name
+
+
+async def test_inputs_that_wait_are_counted_by_a_probe_for_each_event_that_waits(large_url: str) -> None:
+    plans = await plans_in(large_url, WAITING_INPUTS)
+
+    reads = {node["Index Name"]: (node["Actual Loops"], node["Actual Rows"]) for node in reads_of(plans)}
+    assert reads == {"events_pending": (1, 10), "inputs_pkey": (10, 1)}
+
+
+async def test_inputs_that_came_lately_are_not_read_when_old_ones_are_removed(large_url: str) -> None:
+    *_, plan = await plans_in(large_url, OLD_INPUTS)
+
+    inputs, causes = reads_of([plan])
+    assert (inputs["Index Name"], inputs["Actual Rows"]) == ("inputs_newest", 0)
+    assert "created_at <=" in inputs["Index Cond"]
+    assert causes["Index Name"] == "causes_pkey"
+    assert "input = " in causes["Index Cond"]
 
 
 async def test_the_measure_notices_a_missing_index(small_url: str) -> None:

@@ -35,6 +35,18 @@ from tests.plans.given import (
     move_on,
 )
 from tests.plans.given_graphs import EDGES, GRAPHS, JOBS
+from tests.plans.given_pipelines import (
+    ATTEMPTS,
+    CAUSES,
+    EFFECTS,
+    EVENTS,
+    HANDLERS,
+    INPUTS,
+    OLD_INPUTS,
+    PIPELINES,
+    TOPICS,
+    WAITING_INPUTS,
+)
 from windlass.model.time import Instant
 from windlass.store.base import Tx
 from windlass.store.catalog import NAME, SQL_FOLDER, load
@@ -70,9 +82,22 @@ PRIMARY_KEYS = {
     "n": NAMESPACES,
     "r": REMOVED,
     "removed_log": REMOVED,
+    "h": HANDLERS,
+    "handlers": HANDLERS,
+    "t": TOPICS,
+    "f": EFFECTS,
+    "effects": EFFECTS,
+    "pipelines": PIPELINES,
+    "o": INPUTS,
+    "inputs": INPUTS,
+    "c": CAUSES,
+    "causes": CAUSES,
+    "sqlite_autoindex_events_1": EVENTS,
+    "sqlite_autoindex_handler_runs_1": ATTEMPTS,
     "sqlite_autoindex_runs_1": RUN,
     "sqlite_autoindex_workers_1": WORKERS,
 }
+SAME_LETTERS = {"p": PIPELINES, "n": INPUTS}  # as payloads, and namespaces
 SEARCH = re.compile(
     r"SEARCH (\w+) (?:EXISTS )?USING (?:(?:COVERING )?INDEX (\w+)|PRIMARY KEY) \((.+)\)(?: LEFT-JOIN)?$"
 )
@@ -80,7 +105,8 @@ SEARCH = re.compile(
 # which are few; what a claim has picked, or a part of the query whose reads are listed by themselves; and lists that
 # the caller gave. A rowid was found in the claim index.
 SHORT = re.compile(
-    r"SCAN CONSTANT ROW$|SCAN (?:[lsha]|closed|due|\(subquery-\d+\))$|SCAN [is] VIRTUAL TABLE INDEX|SEARCH l$"
+    r"SCAN CONSTANT ROW$|SCAN (?:[lshka]|closed|due|\(subquery-\d+\))$|SCAN [iks] VIRTUAL TABLE INDEX"
+    r"|SEARCH l$"
     r"|SEARCH (?:r|runs) USING INTEGER PRIMARY KEY \(rowid=\?\)$"
     r"|SEARCH (?:g|log) USING INTEGER PRIMARY KEY \(rowid[=>]\?\)$"  # the log in its order, as far as was asked for
 )
@@ -182,6 +208,8 @@ def is_expected(line: str, hot: Hot) -> bool:
     columns = re.split(r"[=<>]\?(?: AND |$)", found[3])
     if found[1] == "g" and found[2] is None and "id" in columns:  # graphs, and not gates
         index = GRAPHS
+    if found[2] is None and SAME_LETTERS.get(found[1]) in hot.indexes:
+        index = SAME_LETTERS[found[1]]
     return index in hot.indexes and set(ENTERED_BY[index]) <= set(columns)
 
 
@@ -262,6 +290,27 @@ def test_what_a_poll_holds_is_found_by_its_worker(large: apsw.Connection) -> Non
     plan = plan_of(large, HOT["runs_of_poll"].call)
 
     assert "SEARCH r USING INDEX runs_worker (namespace=? AND worker=? AND poll=?)" in plan
+
+
+def test_inputs_that_wait_are_counted_by_a_probe_for_each_event_that_waits(
+    large: apsw.Connection, small: apsw.Connection
+) -> None:
+    plan = plan_of(large, WAITING_INPUTS)
+
+    assert [line for line in plan if line.startswith("SEARCH")] == [
+        "SEARCH e USING INDEX events_pending (namespace=? AND pipeline=?)",
+        "SEARCH n USING PRIMARY KEY (namespace=? AND pipeline=? AND id=?)",
+    ]
+    assert work_of(large, WAITING_INPUTS) == work_of(small, WAITING_INPUTS)
+
+
+def test_inputs_that_came_lately_are_not_read_when_old_ones_are_removed(large: apsw.Connection) -> None:
+    plan = plan_of(large, OLD_INPUTS)
+
+    assert [line for line in plan if line.startswith(("SEARCH inputs", "SEARCH c "))] == [
+        "SEARCH inputs USING INDEX inputs_newest (namespace=? AND pipeline=? AND created_at>? AND created_at<?)",
+        "SEARCH c USING PRIMARY KEY (namespace=? AND pipeline=? AND input=?)",
+    ]
 
 
 def test_the_measure_notices_a_missing_index(small: apsw.Connection) -> None:

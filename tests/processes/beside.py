@@ -28,7 +28,7 @@ from windlass.testing.journal import Journal
 from windlass.testing.journalled_work import JournalledWork
 from windlass.testing.processes import SharedJournal
 
-SLOTS = 32
+SLOTS = 8  # few: one worker alone could take everything, and the other would have nothing to show
 AT_ONCE = 16  # runs that one client cares for at a time
 PARTS = 4  # children of one map
 LATE, NEVER = 3, 4  # of so many runs in a row, one is cancelled before it can begin, and one when it is over

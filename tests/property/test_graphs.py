@@ -27,10 +27,10 @@ from windlass.testing.conformance.given import engine_on
 from windlass.testing.evidence import Evidence, Snapshot, take_snapshot
 from windlass.testing.faults import Faults, Point
 
-EXAMPLES = 60 * SCALE
-CRASHES = 25 * SCALE
-WAITING = 25 * SCALE
-DISTURBED = 15 * SCALE
+EXAMPLES = 40 * SCALE
+CRASHES = 15 * SCALE
+WAITING = 15 * SCALE
+DISTURBED = 10 * SCALE
 OFTEN = 0.3
 CHECKED = ("I-09", "I-10", "I-15", "I-17", *(f"I-{number}" for number in range(26, 32)), "graphs", "I-65")
 SMALL = (42, 56, 62)  # plans of these numbers have groups with members, a window, and jobs that are skipped

@@ -260,3 +260,96 @@ def blocking_graphs() -> None:
 
 def windlass_job() -> windlass.JobContext:
     raise NotImplementedError
+
+
+orders = app.topic("order.paid", Receipt)
+done = app.topic("payment.done", str)
+payments = app.pipeline("payments", retry=windlass.Retry(3), on_logic_error=lambda problem: windlass.Fixed())
+
+
+def find_payment(receipt: Receipt) -> windlass.Happened[str] | windlass.DidNotHappen | windlass.Unknown:
+    return windlass.Happened(receipt.id)
+
+
+def key_of(receipt: Receipt) -> str:
+    return receipt.id
+
+
+@app.effect(reconcile=find_payment, key=key_of, retry=windlass.Retry(2), timeout="30s")
+async def pay(receipt: Receipt) -> str:
+    return receipt.id
+
+
+@app.effect
+def refund(id: str, amount: int = 0) -> int:
+    return amount
+
+
+@payments.producer(every="5m", publishes=[orders])
+async def poll(ctx: windlass.ProducerContext, state: str | None) -> str | None:
+    assert_type(ctx.scheduled_at, datetime)
+    found = ctx.input("shop", "order", "7", title="Order 7")
+    assert_type(found, windlass.Input)
+    ctx.publish(orders, Receipt("7", 3), id="7", input=found)
+    return state
+
+
+@payments.consumer(orders, publishes=[done], approval=True)
+class Charge(windlass.Consumer[Receipt, str]):
+    async def prepare(self, ctx: windlass.PrepareContext, state: int | None) -> windlass.Reserve | windlass.Idle:
+        events = await ctx.peek(orders, limit=10)
+        assert_type(events, list[windlass.TopicEvent[Receipt]])
+        known = await ctx.get(orders, ["7"])
+        if not known:
+            return windlass.Idle(wake_in="1h")
+        return windlass.Reserve(events[0], data=events[0].payload, title="Charge", wake_at="2030-01-01T09:00:00Z")
+
+    async def mutate(
+        self, ctx: windlass.MutateContext, prepared: windlass.Prepared[Receipt]
+    ) -> windlass.Effect[str] | None:
+        assert_type(prepared.data, Receipt)
+        assert_type(windlass.Effect(refund, "7", 3), windlass.Effect[int])
+        return windlass.Effect(pay, prepared.data, title="Pay")
+
+    async def next(
+        self, ctx: windlass.NextContext, prepared: windlass.Prepared[Receipt], receipt: str | None
+    ) -> int | None:
+        if receipt is not None:
+            ctx.publish(done, receipt, id=receipt)
+            ctx.publish([done], receipt, id=receipt)
+        return 1
+
+
+@payments.consumer(done, batch=10)
+async def note(ctx: windlass.NextContext, events: list[windlass.TopicEvent[str]]) -> None:
+    ctx.log.info(events[0].payload)
+
+
+@payments.consumer(orders, publishes=[done])
+class Shortest(windlass.Consumer[Receipt, str]):
+    async def mutate(self, ctx: windlass.MutateContext, prepared: windlass.Prepared[Receipt]) -> windlass.Effect[str]:
+        return windlass.Effect(pay, prepared.data)
+
+    async def next(
+        self, ctx: windlass.NextContext, prepared: windlass.Prepared[Receipt], result: str | None
+    ) -> None: ...
+
+
+async def pipelines(ctx: windlass.Context) -> None:
+    assert_type(orders, windlass.Topic[Receipt])
+    assert_type(Charge(), Charge)
+    assert_type(await pay(Receipt("7", 3)), str)
+    assert_type(await ctx.step(pay, Receipt("7", 3)), str)
+    assert_type(await ctx.step(refund, "7", 3), int)
+    await app.publish(orders, Receipt("7", 3), id="7", input=windlass.Input("shop", "order", "7"))
+    await app.publish_many(orders, [("7", Receipt("7", 3))])
+    assert_type(await app.pipelines.list(), list[windlass.PipelineInfo])
+    assert_type(await app.pipelines.approve(payments, by="ann"), windlass.PipelineInfo)
+    assert_type(await app.pipelines.resolve("payments", "happened", result="7"), windlass.EffectInfo)
+    assert_type(await app.pipelines.trace("payments", windlass.Input("shop", "order", "7")), windlass.InputTrace)
+
+
+def blocking_pipelines() -> None:
+    app.sync.publish(orders, Receipt("7", 3), id="7")
+    assert_type(app.sync.pipelines.get("payments"), windlass.PipelineInfo)
+    assert_type(app.sync.pipelines.runs(payments, limit=5), list[windlass.HandlerRunInfo])

@@ -97,3 +97,50 @@ def sync_job(ctx: windlass.JobContext) -> int:
 @app.workflow  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
 def plain(ctx: windlass.Context) -> int:
     return 1
+
+
+orders = app.topic("order.paid", str)
+payments = app.pipeline("payments")
+
+
+@app.effect
+async def pay(id: str) -> int:
+    return len(id)
+
+
+@payments.producer(every="5m", publishes=[orders])
+async def poll(ctx: windlass.ProducerContext, state: str | None) -> str:
+    await ctx.peek(orders)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    ctx.publish(orders, 7, id="7")  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    return "7"
+
+
+@payments.consumer(orders)
+class Charge(windlass.Consumer[str, int]):
+    async def prepare(self, ctx: windlass.PrepareContext, state: None) -> windlass.Reserve | windlass.Idle:
+        ctx.publish(orders, "7", id="7")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        return windlass.Idle()
+
+    async def mutate(self, ctx: windlass.MutateContext, prepared: windlass.Prepared[str]) -> windlass.Effect[int]:
+        ctx.publish(orders, "7", id="7")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        windlass.Effect(pay, 7)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        windlass.Effect(pay, "7", "8")  # type: ignore[arg-type, call-arg]  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return windlass.Effect(pay, prepared.data)
+
+    async def next(self, ctx: windlass.NextContext, prepared: windlass.Prepared[str], result: int | None) -> None:
+        await ctx.peek(orders)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        ctx.publish(orders, result, id="7")  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+
+
+class Other(windlass.Consumer[str, int]):
+    async def mutate(self, ctx: windlass.MutateContext, prepared: windlass.Prepared[int]) -> None: ...  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
+async def pipelines() -> None:
+    await app.publish(orders, 7, id="7")  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    await app.publish(orders, "7")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    await app.pipelines.resolve("payments", "maybe")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@payments.consumer(orders)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
+def sync_handler(ctx: windlass.NextContext, events: list[windlass.TopicEvent[str]]) -> None: ...

@@ -13,12 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.api.checks_of_graphs import GRAPHS
+from windlass.api.checks_of_pipeline_work import PIPELINE_WORK
+from windlass.api.checks_of_pipelines import PIPELINES
 from windlass.api.checks_of_work import WORK
 from windlass.api.fields import (
     check_duration,
     check_hash,
     check_instant,
-    check_payload,
     check_version,
     refused,
 )
@@ -52,6 +53,7 @@ from windlass.rules.limits import (
     check_name,
     check_namespace,
     check_note,
+    check_payload,
     check_person,
     check_priority,
     check_queue,
@@ -261,4 +263,6 @@ _CHECKS: dict[type, _Check] = {
     ListAudit: _audit,
     **WORK,
     **GRAPHS,
+    **PIPELINES,
+    **PIPELINE_WORK,
 }

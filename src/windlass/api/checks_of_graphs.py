@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from windlass.api.checks_of_work import MOST_CLAIMS
-from windlass.api.fields import check_duration, check_payload, check_token, check_version, refused
+from windlass.api.fields import check_duration, check_token, check_version, refused
 from windlass.errors import InvalidInput
 from windlass.model.duration import shown
 from windlass.model.graph import AddJobs, ListGraphs, ListJobs, Need, NewJob, ReadNeeds, accepted
@@ -22,6 +22,7 @@ from windlass.rules.limits import (
     check_limit,
     check_name,
     check_namespace,
+    check_payload,
     check_priority,
     check_queue,
     check_run_id,

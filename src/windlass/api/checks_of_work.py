@@ -10,7 +10,6 @@ from windlass.api.fields import (
     check_duration,
     check_hash,
     check_instant,
-    check_payload,
     check_step,
     check_token,
     check_version,
@@ -34,7 +33,7 @@ from windlass.model.commands import (
 from windlass.model.failure import Failure
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
-from windlass.model.worker import Served
+from windlass.model.worker import Served, ServedPipeline
 from windlass.rules.limits import (
     MAX_ATTEMPTS,
     MOST_ITEMS,
@@ -43,6 +42,7 @@ from windlass.rules.limits import (
     check_name,
     check_namespace,
     check_note,
+    check_payload,
     check_priority,
     check_queue,
     check_retry,
@@ -67,12 +67,21 @@ def check_lanes(served: Sequence[Served]) -> None:
         check_version(lane.version)
 
 
+def check_served_pipelines(served: Sequence[ServedPipeline]) -> None:
+    check_limit(len(served), what="number of pipelines", low=0, high=MOST_LANES)
+    for pipeline in served:
+        check_queue(pipeline.queue)
+        check_name(pipeline.name, what="pipeline")
+        check_version(pipeline.revision, what="revision")
+
+
 def _register(command: RegisterWorker) -> dict[str, Any]:
     check_namespace(command.namespace)
     check_worker_id(command.id)
     check_key(command.host, what="host")
     check_limit(command.pid, what="pid", low=0, high=2**31 - 1)
     check_lanes(command.served)
+    check_served_pipelines(command.pipelines)
     check_limit(command.slots, what="slots", low=1, high=MOST_SLOTS)
     return {}
 
@@ -137,7 +146,7 @@ def _complete(command: CompleteStep) -> dict[str, Any]:
 def _fail(command: FailStep) -> None:
     _tried(command)
     _check_order(command.order)
-    _check_failure(command.failure)
+    check_failure(command.failure)
     retry = command.retry
     check_retry(retry.max_attempts, initial_for=retry.initial_for, factor=retry.factor, max_for=retry.max_for)
     check_duration(command.ran_for, what="ran_for")
@@ -200,7 +209,7 @@ def _finish(command: FinishRun) -> dict[str, Any]:
         raise refused(command.status, "failure", "a failed run has a failure, and no other has")
     check_payload(command.output, what="output")
     if command.failure is not None:
-        _check_failure(command.failure)
+        check_failure(command.failure)
     if command.result_hash:
         check_hash(command.result_hash, what="result_hash")
     if command.parent is not None:
@@ -212,7 +221,7 @@ def _finish(command: FinishRun) -> dict[str, Any]:
 
 def _hold(command: HoldRun) -> dict[str, Any]:
     _held(command)
-    _check_failure(command.reason)
+    check_failure(command.reason)
     return {}
 
 
@@ -237,7 +246,7 @@ def _check_order(order: int) -> None:
     check_limit(order, what="order", low=0, high=2**31 - 1)
 
 
-def _check_failure(failure: Failure) -> None:
+def check_failure(failure: Failure) -> None:
     check_note(failure.type, what="failure type", longest=LONGEST_TEXT)
     check_note(failure.message, what="failure message", longest=LONGEST_TEXT)
     check_note(failure.traceback, what="traceback", longest=LONGEST_TEXT)

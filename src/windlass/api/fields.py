@@ -7,7 +7,6 @@ from windlass.model.duration import LAST_INSTANT, MAX_DURATION, shown
 from windlass.model.time import Duration, Instant
 from windlass.rules.limits import check_limit, check_note
 
-MAX_STORED = 3 * 1024 * 1024  # a payload of 2 MiB, and what a codec of the user adds when it seals it
 HASH_BYTES = 16
 LONGEST_STEP_KEY = 600  # a name, a key, a number, and what a child adds to them
 LONGEST_VERSION = 200
@@ -16,13 +15,6 @@ LAST_TOKEN = 2**63 - 1
 
 def refused(value: object, what: str, text: str, *, reason: str = "invalid_input") -> InvalidInput:
     return InvalidInput(f"Invalid {what} {shown(value)}: {text}.", reason=reason, path=what)
-
-
-def check_payload(data: bytes | None, *, what: str) -> None:
-    """How long it is. What is in it only the codec of the program can tell: it may be sealed."""
-    if data is not None and len(data) > MAX_STORED:
-        text = f"payload too large: {len(data)} bytes, limit {MAX_STORED}"
-        raise InvalidInput(text, reason="payload_too_large", path=what)
 
 
 def check_hash(data: bytes, *, what: str) -> None:

@@ -11,6 +11,9 @@ from typing import Protocol
 from windlass.answers import Answer
 from windlass.api.graph_service import Graphs as Graphs
 from windlass.api.graph_service import JobWork
+from windlass.api.pipeline_service import PipelineControl as PipelineControl
+from windlass.api.pipeline_service import Pipelines as Pipelines
+from windlass.api.pipeline_service import PipelineWork
 from windlass.model.access import AuditPage, CreateKey, Key, ListAudit
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
@@ -230,7 +233,7 @@ class Workers(Protocol):
         ...
 
 
-class Work(Workers, JobWork, Protocol):
+class Work(Workers, JobWork, PipelineWork, Protocol):
     """For those who execute runs. Every method that takes a token raises ClaimLost when the token is old."""
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
@@ -359,6 +362,12 @@ class Service(Protocol):
 
     @property
     def graphs(self) -> Graphs: ...
+
+    @property
+    def pipelines(self) -> Pipelines: ...
+
+    @property
+    def pipeline_control(self) -> PipelineControl: ...
 
     @property
     def work(self) -> Work: ...

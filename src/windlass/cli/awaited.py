@@ -9,14 +9,15 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from windlass.cli import payloads
-from windlass.cli.terminal import Glyphs, cut, escape
-from windlass.model.duration import between, from_instant, moment
+from windlass.cli.terminal import Glyphs, cut, escape, wrapped
+from windlass.model.duration import between, describe, from_instant, moment
 from windlass.model.message import Decision, Message, MessageKind
 from windlass.model.run import RETRIED_BY, Deed, LogEntry, Run
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 
-MAX_WAITS, MAX_MESSAGES = 6, 8
+MAX_WAITS, MAX_MESSAGES, MAX_LOG, MAX_NOTE = 6, 8, 10, 3
+NOTE_INDENT = 16
 DIM = "bright_black"
 
 
@@ -120,3 +121,22 @@ def cancelled(entry: LogEntry) -> tuple[str, list[str]]:
     if done.note is not None:
         said.append(escape(done.note))
     return "Cancelled" + (f" by {escape(done.by)}" if done.by is not None else ""), said
+
+
+def log_lines(log: Sequence[LogEntry], *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
+    """What was written about a run, with the time that passed between two entries."""
+    shown = log if is_full else log[-MAX_LOG:]
+    if len(log) > len(shown):
+        yield Text(f"  {glyphs.ellipsis} {len(log) - len(shown):,} earlier (--full)", style=DIM)
+    previous: Instant | None = log[0].at if len(log) == len(shown) else None
+    for entry in shown:
+        at = f"{from_instant(entry.at):%H:%M:%S.%f}"[:-3]
+        passed = "" if previous is None else f"+{describe(Duration(max(0, entry.at - previous)))}"
+        previous = entry.at
+        change = f"{entry.from_status or 'new'} {glyphs.arrow} {entry.to_status}"
+        begin = f"  {at}  {passed:>12}  {escape(change):21}  "
+        head, rest = deed(entry, width=width - len(begin))
+        yield Text(begin + (head if is_full else cut(head, width - len(begin), glyphs=glyphs)), style=DIM)
+        lines = wrapped(rest, width=width - NOTE_INDENT) if rest else []
+        for line in lines if is_full else lines[:MAX_NOTE]:
+            yield Text(" " * NOTE_INDENT + line, style=DIM)

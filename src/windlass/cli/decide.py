@@ -1,15 +1,19 @@
-"""`windlass approve RUN` and `windlass reject RUN`: answer what a run waits to be told."""
+"""`windlass approve` and `windlass reject`: answer what a run or a pipeline waits to be told."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 from msgspec import Struct
 from rich.text import Text as Line
 
-from windlass.api.service import Control, Runs
+from windlass.api.service import Runs
+from windlass.assembly import Opened
 from windlass.cli import lookup
+from windlass.cli.pipelines import names
+from windlass.cli.pipelines import steer as pipelines
 from windlass.cli.session import Session, Text, shared_options
 from windlass.cli.terminal import escape
 from windlass.cli.values import by_option, note_option, person
@@ -33,62 +37,82 @@ class Answered(Struct, frozen=True, kw_only=True):
     is_repeat: bool
 
 
-@click.command(short_help="Say yes to what a run waits for.")
-@lookup.run_arguments
+@click.command(short_help="Say yes to what a run or a pipeline waits for.")
+@names.subject_arguments
 @by_option
 @note_option
 @STEP
 @shared_options
 @click.pass_obj
-def approve(session: Session, /, run: str | None, key: str | None, **how: str | None) -> None:
-    """Say yes to what a run waits for.
+def approve(session: Session, /, run: str | None, key: str | None, **how: Any) -> None:
+    """Say yes to what a run waits for, or to what a pipeline is about to do.
 
-    RUN is the id of a run or the beginning of it.
+    RUN is the id of a run or the beginning of it, PIPELINE a name.
     """
-    _answer(session, run, key=key, is_approved=True, how=how)
+    _answer(session, run, key=key, is_approved=True, how={"releases": False, **how})
 
 
-@click.command(short_help="Say no to what a run waits for.")
-@lookup.run_arguments
+@click.command(short_help="Say no to what a run or a pipeline waits for.")
+@names.subject_arguments
 @by_option
 @note_option
 @STEP
+@click.option("--release", "releases", is_flag=True, help="Of a pipeline: its events go back, and are not skipped.")
 @shared_options
 @click.pass_obj
-def reject(session: Session, /, run: str | None, key: str | None, **how: str | None) -> None:
-    """Say no to what a run waits for.
+def reject(session: Session, /, run: str | None, key: str | None, **how: Any) -> None:
+    """Say no to what a run waits for, or to what a pipeline is about to do.
 
-    RUN is the id of a run or the beginning of it.
+    RUN is the id of a run or the beginning of it, PIPELINE a name. Events that a pipeline was about to act on are
+    skipped; with --release they go back, and are looked at again.
     """
     _answer(session, run, key=key, is_approved=False, how=how)
 
 
-def _answer(
-    session: Session, run: str | None, *, key: str | None, is_approved: bool, how: dict[str, str | None]
-) -> None:
-    lookup.check_one_given(run, key=key)
+def _answer(session: Session, run: str | None, *, key: str | None, is_approved: bool, how: dict[str, Any]) -> None:
+    names.check_one_given(run, key=key)
 
-    async def answer(runs: Runs, control: Control) -> Answered:
-        found = (await lookup.find(runs, run, key=key, namespace=session.namespace)).run
-        if found.kind is RunKind.GRAPH:
-            raise await _asked_by_jobs(runs, found)
-        steps = await runs.list_steps(session.namespace, found.id)
-        messages = await runs.list_messages(session.namespace, found.id)
-        open = _open(steps, messages)
-        step = _meant(found, steps, open, named=how["step"])
-        decision = await control.decide(
-            Decide(
-                namespace=session.namespace,
-                run_id=found.id,
+    async def answer(opened: Opened) -> Callable[[], None]:
+        meant = await names.meant(opened.pipelines, run, namespace=session.namespace)
+        if meant.pipeline is not None:
+            if how["step"] is not None:
+                raise click.UsageError("--step is for runs: a pipeline asks for one approval at a time.")
+            said = {"by": person(how["by"]), "note": how["note"]}
+            return await pipelines.decide(
+                session,
+                opened.pipeline_control,
+                meant.pipeline,
                 is_approved=is_approved,
-                by=person(how["by"]),
-                note=how["note"],
-                step=how["step"] if step is None else step.key,
+                releases=how["releases"],
+                said=said,
             )
-        )
-        return Answered(run=found, step=step, decision=decision, is_repeat=step not in open)
+        if how["releases"]:
+            raise click.UsageError("--release is for pipelines: a run decides itself what follows.")
+        found = (await lookup.find(opened.runs, meant.run, key=key, namespace=session.namespace)).run
+        answered = await _decide(session, opened, found, is_approved=is_approved, how=how)
+        return lambda: _tell(session, answered)
 
-    _tell(session, session.steer(answer))
+    session.use(answer)()
+
+
+async def _decide(session: Session, opened: Opened, run: Run, *, is_approved: bool, how: dict[str, Any]) -> Answered:
+    if run.kind is RunKind.GRAPH:
+        raise await _asked_by_jobs(opened.runs, run)
+    steps = await opened.runs.list_steps(session.namespace, run.id)
+    messages = await opened.runs.list_messages(session.namespace, run.id)
+    open = _open(steps, messages)
+    step = _meant(run, steps, open, named=how["step"])
+    decision = await opened.control.decide(
+        Decide(
+            namespace=session.namespace,
+            run_id=run.id,
+            is_approved=is_approved,
+            by=person(how["by"]),
+            note=how["note"],
+            step=how["step"] if step is None else step.key,
+        )
+    )
+    return Answered(run=run, step=step, decision=decision, is_repeat=step not in open)
 
 
 async def _asked_by_jobs(runs: Runs, graph: Run) -> WrongState:

@@ -31,7 +31,7 @@ DIM = "bright_black"
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
     """Check the settings, and the database: schema, durability, files, tables, consistency, workers, schedules,
-    time-outs, retention, clock.
+    pipelines, time-outs, retention, feed, clock.
 
     It only looks: nothing is created, migrated or repaired. Exit code 1 if a check failed; warnings do not count.
     """

@@ -29,7 +29,7 @@ from windlass.errors import WindlassError
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what gRPC writes about connections would bypass our log
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-# Where each command is: in that module, under its own name.
+# Where each command is: in that module, under its own name, with _ for -.
 PLACES = {
     "dev": "dev",
     "server": "server",
@@ -39,12 +39,19 @@ PLACES = {
     "show": "show",
     "explain": "explain",
     "graphs": "graphs",
+    "pipelines": "pipelines.listing",
+    "topics": "pipelines.topics",
+    "inputs": "pipelines.inputs",
+    "publish": "pipelines.publish",
+    "run-now": "pipelines.steer",
     "schedules": "schedules.group",
     "queues": "queues",
     "workers": "workers",
     "send": "send",
     "approve": "decide",
     "reject": "decide",
+    "resolve": "pipelines.resolve",
+    "skip": "pipelines.skip",
     "cancel": "cancel",
     "retry": "retry",
     "pause": "pause",
@@ -57,7 +64,7 @@ PLACES = {
     "bench": "bench",
     "demo": "demo",
 }
-TAKING_VALUES = ("start", "send", "create")  # whose words may be negative numbers
+TAKING_VALUES = ("start", "send", "create", "publish")  # whose words may be negative numbers
 NEGATIVE = re.compile("-[0-9]")
 
 
@@ -65,7 +72,7 @@ class Commands(Mapping[str, click.Command]):
     """Commands by name, each imported when it is asked for: all of them would take longer than most of them run."""
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"windlass.cli.{PLACES[name]}"), name)
+        command: click.Command = getattr(import_module(f"windlass.cli.{PLACES[name]}"), name.replace("-", "_"))
         return command
 
     def __iter__(self) -> Iterator[str]:

@@ -1,14 +1,18 @@
-"""`windlass pause`: hold a run, a queue, a workflow or everything until it is resumed."""
+"""`windlass pause`: hold a run, a pipeline, a queue, a workflow or everything until it is resumed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 from rich.text import Text as Line
 
 from windlass.api.service import Control, Runs
+from windlass.assembly import Opened
 from windlass.cli import lookup, records
+from windlass.cli.pipelines import names
+from windlass.cli.pipelines import steer as pipelines
 from windlass.cli.session import Session, shared_options
 from windlass.cli.targets import Target, gate_option, gate_words, read_target, target_arguments, warn_if_unserved
 from windlass.cli.terminal import escape
@@ -18,32 +22,39 @@ from windlass.model.gate import Gate
 from windlass.model.run import Run, RunStatus
 
 
-@click.command(short_help="Hold a run, a queue, a workflow or everything.")
+@click.command(short_help="Hold a run, a pipeline, a queue, a workflow or everything.")
 @target_arguments
 @by_option
 @note_option
 @shared_options
 @click.pass_obj
 def pause(session: Session, /, *, by: str | None, note: str | None, **given: Any) -> None:
-    """Hold one run, or all runs of a queue, of a workflow or of the namespace, until they are resumed.
+    """Hold one run or pipeline, or all of a queue, of a workflow or of the namespace, until they are resumed.
 
-    RUN is the id of a run or the beginning of it. What is at work ends first; nothing new is begun. A queue and a
-    workflow may be paused before there is any.
+    RUN is the id of a run or the beginning of it, PIPELINE a name. What is at work ends first; nothing new is begun. A
+    queue and a workflow may be paused before there is any.
     """
     target = read_target(session, given)
     if target.gate is None:
-        _pause_run(session, target, by=person(by), note=note)
+        _pause_one(session, target, by=person(by), note=note)
     else:
         _close_gate(session, target, by=person(by), note=note)
 
 
-def _pause_run(session: Session, target: Target, *, by: str | None, note: str | None) -> None:
-    async def hold(runs: Runs, control: Control) -> tuple[Run, RunStatus]:
-        found = (await lookup.find(runs, target.run, key=target.key, namespace=session.namespace)).run
+def _pause_one(session: Session, target: Target, *, by: str | None, note: str | None) -> None:
+    async def hold(opened: Opened) -> Callable[[], None]:
+        meant = await names.meant(opened.pipelines, target.run, namespace=session.namespace)
+        if meant.pipeline is not None:
+            return await pipelines.pause(session, opened.pipeline_control, meant.pipeline, by=by, note=note)
+        found = (await lookup.find(opened.runs, meant.run, key=target.key, namespace=session.namespace)).run
         command = PauseRun(namespace=session.namespace, run_id=found.id, by=by, note=note)
-        return found, await control.pause_run(command)
+        status = await opened.control.pause_run(command)
+        return lambda: _tell_run(session, found, status)
 
-    run, status = session.steer(hold)
+    session.use(hold)()
+
+
+def _tell_run(session: Session, run: Run, status: RunStatus) -> None:
     is_paused = status is RunStatus.PAUSED
     if session.is_json:
         record = {"id": run.id, "workflow": run.name, "status": status.value, "is_paused": is_paused}

@@ -185,6 +185,7 @@ def worker(value: Worker, *, now: Instant, silent_for: Duration) -> dict[str, An
         "serves": [
             {"queue": item.queue, "workflow": item.name, "version": item.version or None} for item in value.served
         ],
+        "pipelines": [{"queue": item.queue, "name": item.name} for item in value.pipelines],
         "active": value.active,
         "slots": value.slots,
         "completed": value.completed,

@@ -1,4 +1,4 @@
-"""`windlass show RUN`: everything about one run on a page; a graph is drawn."""
+"""`windlass show`: everything about one run on a page; a graph is drawn, and a pipeline has a page of its own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from windlass.assembly import Opened
 from windlass.cli import awaited, graph_page, lookup, payloads, records, timeline
 from windlass.cli import session as sessions
 from windlass.cli.lanes import is_interrupted, lanes_of, span
+from windlass.cli.pipelines import names as pipeline_names
+from windlass.cli.pipelines import page as pipeline_page
 from windlass.cli.session import Session, shared_options
 from windlass.cli.terminal import STATUS_STYLES, Glyphs, Screen, cut, escape, status_glyph, wrapped
 from windlass.cli.waits import in_brief, in_short, summary
@@ -23,12 +25,12 @@ from windlass.errors import WrongState
 from windlass.model.duration import between, describe, from_instant, moment
 from windlass.model.graph import GraphView, JobView
 from windlass.model.message import Message
+from windlass.model.pipeline_commands import HandlerRunView
 from windlass.model.run import CANCELLED_BY, RETRIED_BY, LogEntry, Run, RunKind, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 
-MAX_RESULTS, MAX_LOG, MAX_FAILURES, MAX_NOTE = 12, 10, 6, 3
-NOTE_INDENT = 16
+MAX_RESULTS, MAX_FAILURES = 12, 6
 DIM = "bright_black"
 
 
@@ -46,19 +48,30 @@ class Story(Struct, frozen=True, kw_only=True):
     briefs: dict[str, str] = {}  # what a look behind some of them has found, by their names
 
 
-@click.command(short_help="Show one run: where it stands and what happened.")
-@lookup.run_arguments
+@click.command(short_help="Show one run or pipeline: where it stands and what happened.")
+@pipeline_names.subject_arguments
 @click.option("--full", "is_full", is_flag=True, help="Cut nothing: every step, whole payloads, the whole log.")
 @click.option("--if-fails", type=sessions.Text(), metavar="JOB", help="Of a graph: what would be skipped then?")
+@click.option("--runs", "has_runs", is_flag=True, help="Of a pipeline: its last attempts too.")
 @shared_options
 @click.pass_obj
-def show(session: Session, /, run: str | None, key: str | None, *, is_full: bool, if_fails: str | None) -> None:
+def show(
+    session: Session, /, run: str | None, key: str | None, *, is_full: bool, if_fails: str | None, has_runs: bool
+) -> None:
     """Show one run: where it stands and why, its steps on a timeline, results, failures, log.
 
-    RUN is the id of a run or the beginning of it, or GRAPH/JOB. Of a graph its jobs are drawn in layers.
+    RUN is the id of a run or the beginning of it, or GRAPH/JOB. Of a graph its jobs are drawn in layers. Of a PIPELINE
+    it is said how it stands, what it waits for, and what it did lately; hrn_… is one attempt of one of its handlers.
     """
-    lookup.check_one_given(run, key=key)
-    story = session.use(lambda opened: _read(session, opened, run, key=key))
+    pipeline_names.check_one_given(run, key=key)
+    story = session.use(lambda opened: _look(session, opened, run, key=key, has_runs=has_runs))
+    if not isinstance(story, Story):
+        if if_fails is not None:
+            raise click.UsageError("--if-fails is for graphs.")
+        pipeline_page.write(session, story, is_full=is_full)
+        return
+    if has_runs:
+        raise click.UsageError("--runs is for pipelines.")
     if if_fails is not None:
         _write_what_if(session, story, if_fails)
         return
@@ -80,6 +93,15 @@ def _write_what_if(session: Session, story: Story, job: str) -> None:
         screen.write_json({"graph": run.id, **found.record})
     else:
         screen.write(_drawn(screen, list(told(job, found, width=screen.width, glyphs=screen.glyphs))))
+
+
+async def _look(
+    session: Session, opened: Opened, run: str | None, *, key: str | None, has_runs: bool
+) -> Story | pipeline_page.PipelineStory | HandlerRunView:
+    found = await pipeline_page.read(session, opened, run, has_runs=has_runs)
+    if isinstance(found, pipeline_names.Meant):
+        return await _read(session, opened, found.run, key=key)
+    return found
 
 
 async def _read(session: Session, opened: Opened, run: str | None, *, key: str | None) -> Story:
@@ -331,24 +353,9 @@ def _failures(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Ite
 
 
 def _log(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
-    if not story.log:
-        return
-    yield from _title("Log")
-    shown = story.log if is_full else story.log[-MAX_LOG:]
-    if len(story.log) > len(shown):
-        yield Text(f"  {glyphs.ellipsis} {len(story.log) - len(shown):,} earlier (--full)", style=DIM)
-    previous: Instant | None = story.log[0].at if len(story.log) == len(shown) else None
-    for entry in shown:
-        at = f"{from_instant(entry.at):%H:%M:%S.%f}"[:-3]
-        passed = "" if previous is None else f"+{describe(Duration(max(0, entry.at - previous)))}"
-        previous = entry.at
-        change = f"{entry.from_status or 'new'} {glyphs.arrow} {entry.to_status}"
-        begin = f"  {at}  {passed:>12}  {escape(change):21}  "
-        head, rest = awaited.deed(entry, width=width - len(begin))
-        yield Text(begin + (head if is_full else cut(head, width - len(begin), glyphs=glyphs)), style=DIM)
-        lines = wrapped(rest, width=width - NOTE_INDENT) if rest else []
-        for line in lines if is_full else lines[:MAX_NOTE]:
-            yield Text(" " * NOTE_INDENT + line, style=DIM)
+    if story.log:
+        yield from _title("Log")
+        yield from awaited.log_lines(story.log, width=width, glyphs=glyphs, is_full=is_full)
 
 
 def _title(text: str) -> Iterator[Text]:

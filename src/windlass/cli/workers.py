@@ -166,7 +166,7 @@ def table(found: Sequence[Worker], *, now: Instant, silent_for: Duration, width:
         "started": [Line(age(worker.started_at, now=now), style=DIM) for worker in found],
     }
     room = _fit(columns, width=width)
-    columns["serves"] = [_serves(worker.served, width=room, glyphs=glyphs) for worker in found]
+    columns["serves"] = [_serves(worker, width=room, glyphs=glyphs) for worker in found]
     drawn = Table(box=None, pad_edge=False, header_style=DIM, padding=(0, PADDING, 0, 0))
     for header in columns:
         drawn.add_column(header, no_wrap=True, justify="right" if header in COUNTS else "left")
@@ -222,9 +222,10 @@ def _seen(worker: Worker, *, now: Instant, silent_for: Duration) -> Line:
     return Line(age(worker.seen_at, now=now), style=ALARM if is_silent else DIM)
 
 
-def _serves(served: Sequence[Served], *, width: int, glyphs: Glyphs) -> Line:
-    """As many names as there is room for, and how many there are beside them."""
-    names = [escape(_name(item)) for item in served]
+def _serves(worker: Worker, *, width: int, glyphs: Glyphs) -> Line:
+    """As many names as there is room for, and how many there are beside them: workflows, then pipelines."""
+    names = [escape(_name(item)) for item in worker.served]
+    names += [escape(_name(Served(item.queue, item.name))) for item in worker.pipelines]
     if not names:
         return Line("nothing", style=ALARM)
     for shown in range(len(names), 0, -1):

@@ -10,16 +10,22 @@ from windlass.client.client import Client
 from windlass.client.graphs import GraphHandle
 from windlass.client.handle import Handle
 from windlass.client.inside import refuse_inside_a_workflow
+from windlass.client.pipelines import Pipelines
+from windlass.client.publishing import Publishing
 from windlass.client.schedules import Schedules
 from windlass.define.context import Context
 from windlass.define.graph import Graph
+from windlass.define.input import Input
 from windlass.define.options import StartOptions
 from windlass.define.registry import Registry
+from windlass.define.topic import Topic
 from windlass.errors import InvalidInput
 from windlass.model.gate import GateKind
+from windlass.model.pipeline_commands import Published
 from windlass.rules.limits import check_name, check_queue
 
 R = TypeVar("R")
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
@@ -29,6 +35,8 @@ class Asks:
     _registry: Registry
     _client: Client
     _schedules: Schedules
+    _publishing: Publishing
+    _pipelines: Pipelines
 
     @overload
     async def start(self, graph: Graph, /, *args: Any, **options: Unpack[StartOptions]) -> GraphHandle: ...
@@ -67,6 +75,25 @@ class Asks:
     def schedules(self) -> Schedules:
         """The schedules of this App's database: make, list, pause, resume, trigger and delete them."""
         return self._schedules
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """The pipelines of this App's database: look at them, pause, resume, approve, and resolve effects."""
+        return self._pipelines
+
+    async def publish(self, topic: Topic[T], payload: T, /, *, id: str, input: Input | None = None) -> Published:
+        """Publish from outside of any pipeline: every one that subscribes to the topic has the event then.
+
+        The same `id` again replaces the payload, and is not taken again if it was. `input` says what outside has
+        caused it. Raises InvalidInput before anything is sent. Example: `await app.publish(orders, order, id=order.id)`
+        """
+        refuse_inside_a_workflow("publish", verb="app.publish()")
+        return await self._publishing.publish(topic, payload, id=id, input=input)
+
+    async def publish_many(self, topic: Topic[T], items: Iterable[tuple[str, T]], /) -> list[Published]:
+        """Publish up to 10,000 events, as pairs of id and payload. All are checked before the first is sent."""
+        refuse_inside_a_workflow("publish_many", verb="app.publish_many()")
+        return await self._publishing.publish_many(topic, items)
 
     @overload
     def handle(self, graph: Graph, /, *, key: str) -> GraphHandle: ...

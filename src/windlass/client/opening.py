@@ -9,8 +9,9 @@ import asyncio
 import contextvars
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from windlass.answers import seen
 from windlass.errors import NotAllowed
 
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class Opening(Generic[T]):
             self._owner = (os.getpid(), loop)
             # A task of its own and shielded: the first caller may be cancelled while the others still want it.
             self._task = loop.create_task(self._opened(), context=contextvars.Context())
-            self._task.add_done_callback(_look_at)
+            self._task.add_done_callback(seen)  # every caller may have been cancelled
         return await asyncio.shield(self._task)
 
     def opened(self) -> T:
@@ -101,8 +102,3 @@ def has_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _look_at(task: asyncio.Task[Any]) -> None:
-    if not task.cancelled():
-        task.exception()  # every caller may have been cancelled; then nobody else looks

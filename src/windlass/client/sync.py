@@ -15,6 +15,7 @@ from windlass.client.asks import Asks
 from windlass.client.graphs import GraphHandle, GraphResult, JobInfo
 from windlass.client.handle import Handle
 from windlass.client.inside import refuse_inside_a_workflow
+from windlass.client.pipelines import Pipelines
 from windlass.client.portal import Portal
 from windlass.client.schedules import Schedules
 from windlass.define.context import Context
@@ -186,6 +187,45 @@ class SyncSchedules:
     delete = _asked_of_schedules(Schedules.delete)
 
 
+def _asked_of_pipelines(
+    method: Callable[Concatenate[Pipelines, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncPipelines, P], T]:
+    @functools.wraps(method)
+    def ask(pipelines: SyncPipelines, /, *args: P.args, **options: P.kwargs) -> T:
+        name = method.__name__
+        verb, instead = f"app.sync.pipelines.{name}()", f"await app.pipelines.{name}(…)"
+        refuse_inside_a_workflow(name, verb=verb)
+        asked = pipelines._pipelines
+        return pipelines._portal.call(lambda: method(asked, *args, **options), verb=verb, instead=instead)
+
+    return ask
+
+
+class SyncPipelines:
+    """`app.sync.pipelines`: the same as `app.pipelines`, for code that does not await."""
+
+    def __init__(self, pipelines: Pipelines, portal: Portal) -> None:
+        self._pipelines, self._portal = pipelines, portal
+
+    list = _asked_of_pipelines(Pipelines.list)
+    get = _asked_of_pipelines(Pipelines.get)
+    explain = _asked_of_pipelines(Pipelines.explain)
+    runs = _asked_of_pipelines(Pipelines.runs)
+    inputs = _asked_of_pipelines(Pipelines.inputs)
+    trace = _asked_of_pipelines(Pipelines.trace)
+    topics = _asked_of_pipelines(Pipelines.topics)
+    open_effects = _asked_of_pipelines(Pipelines.open_effects)
+    pause = _asked_of_pipelines(Pipelines.pause)
+    resume = _asked_of_pipelines(Pipelines.resume)
+    run_now = _asked_of_pipelines(Pipelines.run_now)
+    retry = _asked_of_pipelines(Pipelines.retry)
+    approve = _asked_of_pipelines(Pipelines.approve)
+    reject = _asked_of_pipelines(Pipelines.reject)
+    resolve = _asked_of_pipelines(Pipelines.resolve)
+    skip_input = _asked_of_pipelines(Pipelines.skip_input)
+    skip_event = _asked_of_pipelines(Pipelines.skip_event)
+
+
 class Opens(Protocol):
     """What `sync` needs of an App besides its questions."""
 
@@ -224,8 +264,15 @@ class Sync:
         return _start(self, fn, *args, **options)
 
     start_many = _asked_of_app(Asks.start_many)
+    publish = _asked_of_app(Asks.publish)
+    publish_many = _asked_of_app(Asks.publish_many)
     pause = _asked_of_app(Asks.pause)
     resume = _asked_of_app(Asks.resume)
+
+    @property
+    def pipelines(self) -> SyncPipelines:
+        """The pipelines of this App's database."""
+        return SyncPipelines(self._app.pipelines, self._portal)
 
     @property
     def schedules(self) -> SyncSchedules:
@@ -281,5 +328,5 @@ class Sync:
 
     def _held(self, answer: Any) -> Any:
         if isinstance(answer, list):
-            return [_sync(handle, self._portal) for handle in answer]
+            return [self._held(item) for item in answer]
         return _sync(answer, self._portal) if isinstance(answer, Handle) else answer

@@ -13,10 +13,15 @@ from windlass.codec import Codec
 from windlass.define.decorating import decorate
 from windlass.define.event import Event
 from windlass.define.graph import Graph
+from windlass.define.handler_code import Source
 from windlass.define.options import DurationLike
+from windlass.define.pipeline import Pipeline
+from windlass.define.pipeline_options import Hooks
+from windlass.define.pipeline_values import Problem
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
 from windlass.define.schedule import CAUGHT_UP, CatchUpLike, OverlapLike, check_args, read_plan
+from windlass.define.topic import Topic
 from windlass.define.written import Place
 from windlass.errors import InvalidInput, WindlassError
 
@@ -99,6 +104,39 @@ class Declarations:
         options = {"name": name, "retry": retry, "timeout": timeout, "visibility": visibility, "raises": raises}
         return decorate(self._registry.declare_step, function, options)
 
+    @overload
+    def effect(self, function: StepFunction, /) -> StepFunction: ...
+
+    @overload
+    def effect(
+        self,
+        *,
+        reconcile: Callable[..., Any] | None = None,
+        key: Callable[..., str] | None = None,
+        retry: Retry | None = None,
+        timeout: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Callable[[StepFunction], StepFunction]: ...
+
+    def effect(
+        self,
+        function: Any = None,
+        *,
+        reconcile: Callable[..., Any] | None = None,
+        key: Callable[..., str] | None = None,
+        retry: Retry | None = None,
+        timeout: DurationLike | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Declare a function that does one thing in the outside world, and says what it returns. Returns it unchanged.
+
+        It is called in `ctx.step(charge, order)`, or returned by a consumer: `windlass.Effect(charge, order)`. That it
+        begins is written before it is called; if nobody knows whether it happened, `reconcile` is asked, with the same
+        arguments: `Happened(result)`, `DidNotHappen()` or `Unknown()`. `key` makes a key for the outside world of them.
+        """
+        options = {"reconcile": reconcile, "key": key, "retry": retry, "timeout": timeout, "name": name}
+        return decorate(self._registry.declare_effect, function, options)
+
     def schedule(
         self,
         misplaced: None = None,
@@ -177,6 +215,44 @@ class Declarations:
     def event(self, name: str, type: type[T], /) -> Event[T]:
         """Declare something that can be sent to runs: `replied = app.event("replied", str)`."""
         return self._registry.declare_event(name, type)
+
+    def topic(self, name: str, type: type[T], /) -> Topic[T]:
+        """Declare where events are published, for consumers to take: `orders = app.topic("order.paid", Order)`."""
+        return self._registry.handlers.declare_topic(name, type)
+
+    def pipeline(
+        self,
+        name: str,
+        /,
+        *,
+        queue: str = "default",
+        retry: Retry | None = None,
+        visibility: DurationLike | None = None,
+        on_logic_error: Callable[[Problem], Any] | None = None,
+        on_attention: Callable[[Problem], Any] | None = None,
+        on_indeterminate: Callable[[Problem], Any] | None = None,
+        version: str = "",
+    ) -> Pipeline:
+        """Declare a pipeline, to which `@pipeline.producer` and `@pipeline.consumer` add handlers that take turns.
+
+        `retry` is of handlers that failed for a while. `on_logic_error` may put right what code did wrong, and answers
+        `Fixed()` or `GiveUp()`; `on_attention` is told that a person is needed, `on_indeterminate` that nobody knows
+        whether an effect happened, both at most once. They are functions of a `Problem`, async or not. Another
+        `version` is a change of every handler, though their code is the same.
+        """
+        frame = sys._getframe(1)
+        code = frame.f_code
+        within = (str(frame.f_globals.get("__name__", "")), f"{code.co_qualname}:{name}")
+        return Pipeline(
+            name,
+            handlers=self._registry.handlers,
+            place=Source(identity=within, file=code.co_filename, line=frame.f_lineno, code="", parts=(code,)),
+            hooks=Hooks(on_logic_error=on_logic_error, on_attention=on_attention, on_indeterminate=on_indeterminate),
+            queue=queue,
+            retry=retry,
+            visibility=visibility,
+            version=version,
+        )
 
 
 class Declaring:

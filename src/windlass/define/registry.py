@@ -1,13 +1,14 @@
-"""Which workflows, steps, events and schedules exist in this process, by function and by name."""
+"""Which workflows, steps, events and schedules exist in this process, by function and by name.
+
+Topics, effects and pipelines are in `handlers`.
+"""
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import difflib
 import functools
 import types
-import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,7 +17,12 @@ from msgspec.structs import replace
 
 from windlass.codec import Codec
 from windlass.define import signature
+from windlass.define.effect import read_effect
 from windlass.define.event import Event, check_event
+from windlass.define.handler_definition import EffectDefinition
+from windlass.define.handlers import Handlers
+from windlass.define.options import DurationLike
+from windlass.define.retry import Retry
 from windlass.define.schedule import Plan, ScheduleDefinition, schedule_command
 from windlass.define.starting import check_arguments
 from windlass.define.workflow import Openable, StepDefinition
@@ -37,6 +43,7 @@ class Registry(Workflows):
         self._step_owners: dict[str, Identity] = {}
         # Weak, and the values without their function: a function made anew at every replay must not stay for ever.
         self._described: WeakKeyDictionary[Callable[..., Any], StepDefinition] = WeakKeyDictionary()
+        self.handlers = Handlers(self._tell)
 
     def declare_step(
         self, function: Callable[..., Any], *, local: Mapping[str, Any] | None = None, **options: Any
@@ -61,11 +68,29 @@ class Registry(Workflows):
         self._described.clear()
         return definition
 
+    def declare_effect(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        retry: Retry | None = None,
+        timeout: DurationLike | None = None,
+        local: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> EffectDefinition:
+        """Declare a function as an effect, and as a step of the same name. Declaring it again replaces both.
+
+        Raises InvalidInput for what cannot be an effect, AlreadyExists if the name is another function's.
+        """
+        definition = read_effect(function, name=name, retry=retry, timeout=timeout, local=local, **options)
+        self.declare_step(definition.function, local=local, name=definition.name, retry=retry, timeout=timeout)
+        return self.handlers.enter_effect(definition)
+
     def declare_event(self, name: str, type: Any) -> Event[Any]:
         """Declare an event, or answer with the one declared before. Raises AlreadyExists if that is of another type."""
         event = Event[Any](check_name(name, what="event name"), type)
         known = self._events.setdefault(event.name, event)
-        if _type_identity(known.type) != _type_identity(type):
+        if signature.type_identity(known.type) != signature.type_identity(type):
             raise AlreadyExists(
                 f"Event {event.name!r} is declared twice: as {known!r} and as {event!r}. Rename one.",
                 reason="already_registered",
@@ -88,7 +113,7 @@ class Registry(Workflows):
             raise NotFound("Event", name, close=close, hint="Declare it with app.event().")
         if asked is None:
             return known
-        if _type_identity(known.type) != _type_identity(asked.type):
+        if signature.type_identity(known.type) != signature.type_identity(asked.type):
             raise InvalidInput(
                 f"{verb}() got {asked!r}, and this App declares {known!r}. Use the one that app.event() gave.",
                 reason="invalid_argument",
@@ -133,8 +158,7 @@ class Registry(Workflows):
             location=signature.locate(plain),
         )
         self._schedules[name] = (plain, definition)
-        for listener in tuple(self.listeners):
-            listener()
+        self._tell()
         return definition
 
     def schedule_commands(self, *, namespace: str, codec: Codec) -> tuple[PutSchedule, ...]:
@@ -180,9 +204,17 @@ class Registry(Workflows):
                     reason="invalid_step",
                 )
             known = self._steps.get(identity) or self._read_step(function, name=name)
+            known = replace(known, effect=self.handlers.effect_or_none(function))
         elif isinstance(function, (functools.partial, types.MethodType)):
             inner = function.func if isinstance(function, functools.partial) else function.__func__
-            return self.describe_step(inner, name)
+            found = self.describe_step(inner, name)
+            if found.effect is not None:
+                raise InvalidInput(
+                    f"{found.name} is an effect, whose arguments go on the ledger, all of them: "
+                    f"ctx.step({found.name}, …), without a partial or a method.",
+                    reason="invalid_step",
+                )
+            return found
         else:
             known = self._read_step(function, name=name)
         known = replace(known, function=_forgotten)
@@ -217,14 +249,6 @@ def _decodable(type: Any) -> tuple[Any, bool]:
 
 def _forgotten() -> None:
     """Stands where a definition must not keep its function alive."""
-
-
-def _type_identity(type: Any) -> object:
-    """What makes a type the same after its classes were made anew; `list[Reply]` is looked into."""
-    if isinstance(type, builtins.type):
-        return type.__module__, type.__qualname__
-    parts = typing.get_args(type)
-    return (typing.get_origin(type), *map(_type_identity, parts)) if parts else type
 
 
 def _taken_step(name: str, first: str, second: str) -> AlreadyExists:

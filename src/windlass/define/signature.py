@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
 import os
@@ -9,7 +10,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windlass.errors import InvalidInput
@@ -116,6 +117,22 @@ def _evaluate(inner: object, name: str, annotation: Any, local: Mapping[str, Any
     return hints[name]
 
 
+def resolve_type(owner: object, type: Any, *, local: Mapping[str, Any] | None = None) -> Any:
+    """What a type is that may be written as text where `owner` stands; UNRESOLVED if its names cannot be found."""
+    try:
+        return _evaluate(owner, "type", type, local)
+    except Exception:  # as of an annotation
+        return UNRESOLVED
+
+
+def type_identity(type: Any) -> object:
+    """What makes a type the same after its classes were made anew; `list[Reply]` is looked into."""
+    if isinstance(type, builtins.type):
+        return type.__module__, type.__qualname__
+    parts = typing.get_args(type)
+    return (typing.get_origin(type), *map(type_identity, parts)) if parts else type
+
+
 def return_annotation(function: Callable[..., Any], *, local: Mapping[str, Any] | None = None) -> Any:
     """The declared result as a type; UNRESOLVED if none is declared or it cannot be read."""
     if isinstance(function, type):
@@ -162,12 +179,46 @@ def read_workflow(
             f"{whose} must take ctx first: async def {function.__name__}(ctx: windlass.{context}, …).",
             reason="invalid_workflow",
         )
-    positional = [parameter for parameter in parameters[1:] if _takes_position(parameter, whose)]
+    return _read_parameters(function, parameters[1:], whose=whose, local=local)
+
+
+def read_effect(function: types.FunctionType, *, whose: str, local: Mapping[str, Any] | None = None) -> Parameters:
+    """All of its parameters, which stand on a ledger. Raises InvalidInput for a signature that they cannot serve."""
+    parameters = [*inspect.signature(function).parameters.values()]
+    if parameters and parameters[0].name == "ctx":
+        raise InvalidInput(
+            f"{whose} takes ctx, and an effect gets none: whoever has ctx may be executed again.",
+            reason="invalid_effect",
+            path="ctx",
+        )
+    return _read_parameters(function, parameters, whose=whose, local=local, reason="invalid_effect")
+
+
+def _read_parameters(
+    function: types.FunctionType,
+    parameters: Sequence[inspect.Parameter],
+    *,
+    whose: str,
+    local: Mapping[str, Any] | None,
+    reason: str = "invalid_workflow",
+) -> Parameters:
+    positional = [parameter for parameter in parameters if _takes_position(parameter, whose, reason)]
     return Parameters(
         tuple(parameter.name for parameter in positional),
-        tuple(_argument_type(function, parameter.name, whose, local) for parameter in positional),
+        tuple(read_argument_type(function, item.name, whose=whose, local=local, reason=reason) for item in positional),
         sum(parameter.default is parameter.empty for parameter in positional),
     )
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether it can be called with so many arguments, by position. What cannot be read is given the benefit."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # not written in Python
+        return True
+    return True
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:
@@ -178,7 +229,7 @@ def _is_context(parameter: inspect.Parameter) -> bool:
     return parameter.name == "ctx" or text.strip("'\"").endswith("Context")
 
 
-def _takes_position(parameter: inspect.Parameter, whose: str) -> bool:
+def _takes_position(parameter: inspect.Parameter, whose: str, reason: str) -> bool:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
         problem = f"takes {stars}{parameter.name}, which says nothing about what is stored. Name each parameter."
@@ -186,10 +237,18 @@ def _takes_position(parameter: inspect.Parameter, whose: str) -> bool:
         problem = f"wants {parameter.name!r} by keyword, and arguments go by position. Move it before the *."
     else:
         return parameter.kind is not parameter.KEYWORD_ONLY
-    raise InvalidInput(f"{whose} {problem}", reason="invalid_workflow", path=parameter.name)
+    raise InvalidInput(f"{whose} {problem}", reason=reason, path=parameter.name)
 
 
-def _argument_type(function: types.FunctionType, name: str, whose: str, local: Mapping[str, Any] | None) -> Any:
+def read_argument_type(
+    function: types.FunctionType,
+    name: str,
+    *,
+    whose: str,
+    local: Mapping[str, Any] | None,
+    reason: str = "invalid_workflow",
+) -> Any:
+    """The type of one parameter; Any if it declares none. Raises InvalidInput for one that cannot be read."""
     found = resolve_annotation(function, name, local=local)
     if found is not UNRESOLVED:
         return found
@@ -197,7 +256,7 @@ def _argument_type(function: types.FunctionType, name: str, whose: str, local: M
     raise InvalidInput(
         f"{whose}: the type {function.__annotations__[name]!r} of {name!r} cannot be read here. "
         "Define or import it above the function, not only for type checkers.",
-        reason="invalid_workflow",
+        reason=reason,
         path=name,
     )
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from windlass.codec import Codec
+from windlass.define.handler_definition import EffectDefinition
 from windlass.define.retry import Retry, check_exceptions
 from windlass.errors import InvalidInput
 from windlass.model.duration import to_duration
@@ -68,6 +69,7 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     declares_return: bool
     is_async: bool
     location: str  # "" for what was not written in Python
+    effect: EffectDefinition | None = None  # of a function that was declared as one
 
     def with_options(self, options: Mapping[str, Any]) -> StepDefinition:
         """This step as one call wants it. Ignores `key`, which is the call's own; raises InvalidInput."""

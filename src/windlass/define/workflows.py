@@ -67,7 +67,7 @@ class Workflows:
     """The workflows that one App has declared."""
 
     def __init__(self) -> None:
-        self.listeners: list[Callable[[], None]] = []  # told when there is another workflow to serve
+        self.listeners: list[Callable[[], None]] = []  # told when there is another workflow or handler to serve
         self._workflows: dict[Key, WorkflowDefinition] = {}
         self._latest: dict[str, Key] = {}  # by name: the version declared last
         self._declared: dict[Identity, Key] = {}  # by function: what it was declared as last
@@ -104,8 +104,7 @@ class Workflows:
         else:
             self._jobs.setdefault(identity, {})[key] = None
         _DECLARED_SOMEWHERE.add(definition.function)
-        for listener in tuple(self.listeners):
-            listener()
+        self._tell()
         return definition
 
     def find_workflow(self, wanted: Callable[..., Any] | str, *, verb: str = "") -> WorkflowDefinition:
@@ -169,6 +168,10 @@ class Workflows:
                 limits = [limit for limit in (said.get(item.name), item.keep_for) if limit is not None]
                 said[item.name] = max(limits, default=None)
         return said
+
+    def _tell(self) -> None:
+        for listener in tuple(self.listeners):
+            listener()
 
     def _refuse_job(self, function: object, *, verb: str) -> None:
         """Raises InvalidInput for a function that is a job, and nothing besides."""

@@ -7,15 +7,19 @@ from typing import Protocol, TypeVar
 
 from windlass.engine.coordinator.coordinator import CoordinatorSettings
 from windlass.errors import WindlassError
-from windlass.model.checkup import Check, Checkup, FeedState, Kept
+from windlass.model.checkup import Check, Checkup, FeedState, Kept, PipelineState
+from windlass.model.gate import GateKind
 from windlass.model.schedule import Schedule
 from windlass.model.time import Instant
-from windlass.model.worker import Worker
+from windlass.model.worker import ServedPipeline, Worker
 from windlass.rules import checkup as rules
+from windlass.rules.inputs import STALE_AFTER
+from windlass.rules.workers import is_live
 from windlass.runtime import Clock
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, created_objects
 from windlass.store.queries.duties import DutyQueries
+from windlass.store.queries.pipeline_checks import PipelineChecks
 
 T = TypeVar("T")
 
@@ -68,6 +72,7 @@ class EngineAdmin:
             ("consistency", self._consistency),
             ("workers", self._workers),
             ("schedules", self._schedules),
+            ("pipelines", self._pipelines),
             ("time-outs", self._timeouts),
             ("retention", self._retention),
             ("feed", self._feed),
@@ -97,6 +102,36 @@ class EngineAdmin:
 
         schedules, now = await self._store.read("check_schedules", look)
         return (rules.schedules(schedules, now=now),)
+
+    async def _pipelines(self) -> tuple[Check, ...]:
+        async def look(tx: Tx) -> tuple[list[PipelineState], list[tuple[str, str]], Instant]:
+            checks, now = PipelineChecks(tx.connection), await tx.now()
+            found, stale = await checks.pipelines(), await checks.stale_inputs(stale_for=STALE_AFTER)
+            closed = {
+                (gate.namespace, gate.name if gate.kind is GateKind.QUEUE else None)
+                for name in sorted({item.namespace for item in found})
+                for gate in await tx.gates.closed(name)
+                if gate.kind is not GateKind.WORKFLOW
+            }
+            served = {
+                (worker.namespace, item)
+                for worker in await CheckQueries(tx.connection).workers()
+                if is_live(worker, now=now)
+                for item in worker.pipelines
+            }
+            states = [
+                PipelineState(
+                    pipeline=item,
+                    is_served=(item.namespace, ServedPipeline(item.queue, item.name, item.revision)) in served,
+                    is_closed=not closed.isdisjoint({(item.namespace, None), (item.namespace, item.queue)}),
+                    stale=stale.get((item.namespace, item.name), 0),
+                )
+                for item in found
+            ]
+            return states, await checks.unheard_topics(), now
+
+        states, unheard, now = await self._store.read("check_pipelines", look)
+        return (rules.pipelines(states, unheard=[_named(*topic) for topic in unheard], now=now),)
 
     async def _timeouts(self) -> tuple[Check, ...]:
         late = await self._store.read(

@@ -6,11 +6,11 @@ A claim is also the recovery of a dead worker's runs: a running row whose claim 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from windlass.engine.again import until_answered
+from windlass.engine.never_lost import Asking, never_lost
 from windlass.engine.offers import Offer
 from windlass.engine.parts import Parts
 from windlass.engine.release import release_run
@@ -101,12 +101,18 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun] | None:
     what it would claim from now on would be for a repeat of it.
     """
     asked, asked_at, is_answered = 0, parts.clock.monotonic(), False
+    asking = Asking(is_remote=command.is_remote)
 
     async def claim(tx: Tx) -> list[ClaimedRow]:
         if command.is_remote:
-            return await _claim_in_turn(tx, command)
+            return await _claim_in_turn(tx, command, claim_anew)
         before = await _claimed_before(tx, command) if asked > 1 else []
-        return before or await _claim_anew(tx, command)
+        return before or await claim_anew(tx)
+
+    async def claim_anew(tx: Tx) -> list[ClaimedRow]:
+        rows = [] if asking.is_gone else await _claim_anew(tx, command)
+        asking.note(rows)
+        return rows
 
     def ask() -> Awaitable[list[ClaimedRow]]:
         nonlocal asked
@@ -117,16 +123,19 @@ async def _claim(parts: Parts, command: ClaimRuns) -> list[ClaimedRun] | None:
     async def claim_and_judge() -> list[ClaimedRun]:
         nonlocal is_answered
         rows = await until_answered(parts.clock, ask)
-        is_answered = command.is_remote and bool(rows)
+        is_answered = command.is_remote and (bool(rows) or command.is_called_off)
         try:
             readable, histories = await _histories(parts, command.namespace, rows)
             return await _judge(parts, command, readable, histories, asked_at=asked_at)
         except Exception:  # nobody hears of these claims: else they would run out, and count as crashes
-            for row in rows:
+            for row in rows if asking.is_ours else ():
                 parts.spawn(_give_back(parts, command.namespace, row.id, token=row.token))
             raise
 
-    claimed = await _never_lost(parts, command, claim_and_judge())
+    def give_back(run: ClaimedRun) -> Awaitable[None]:
+        return _give_back(parts, command.namespace, run.run_id, token=run.token)
+
+    claimed = await never_lost(parts, asking, claim_and_judge(), give_back)
     return claimed if claimed or is_answered else None
 
 
@@ -141,16 +150,18 @@ async def _claim_anew(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
     )
 
 
-async def _claim_in_turn(tx: Tx, command: ClaimRuns) -> list[ClaimedRow]:
+async def _claim_in_turn(
+    tx: Tx, command: ClaimRuns, claim_anew: Callable[[Tx], Awaitable[list[ClaimedRow]]]
+) -> list[ClaimedRow]:
     """Of the polls of one worker, wherever they arrive, the newest claims; the same again hears what it has claimed."""
     last = await tx.polls.lock(command.namespace, id=command.worker)
     if last is None:
         raise NotFound("worker", command.worker, hint="It left, or was silent for too long: register it again.")
     if command.poll <= last:
         return await _claimed_before(tx, command) if command.poll == last else []
-    claimed = await _claim_anew(tx, command)
+    claimed = [] if command.is_called_off else await claim_anew(tx)
     # One that found nothing may claim yet, and no older one any more: it may stand in a server that was stopped.
-    newest = command.poll if claimed else command.poll - 1
+    newest = command.poll if claimed or command.is_called_off else command.poll - 1
     if newest > last:
         await tx.polls.note(command.namespace, id=command.worker, poll=newest)
     return claimed
@@ -275,25 +286,6 @@ async def _renew(tx: Tx, row: ClaimedRow, command: ClaimRuns) -> bool:
     return await tx.runs.renew(
         namespace=run.namespace, id=run.id, token=run.token, visibility_for=command.claim_for(run.name)
     )
-
-
-async def _never_lost(
-    parts: Parts, command: ClaimRuns, claiming: Coroutine[None, None, list[ClaimedRun]]
-) -> list[ClaimedRun]:
-    """Await a claim; if the caller is cancelled meanwhile, what the claim brings goes back to its queue."""
-    task = asyncio.get_running_loop().create_task(claiming, context=contextvars.Context())
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        parts.spawn(_give_all_back(parts, command, task))
-        raise
-
-
-async def _give_all_back(parts: Parts, command: ClaimRuns, claiming: asyncio.Task[list[ClaimedRun]]) -> None:
-    await asyncio.wait([claiming])
-    if claiming.exception() is None:
-        for run in claiming.result():
-            await _give_back(parts, command.namespace, run.run_id, token=run.token)
 
 
 async def _give_back(

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
+from windlass.engine.pipeline.leave import free_pipelines, leave_pipelines
+from windlass.engine.pipeline.waking import wake_all
 from windlass.engine.release import given_back, save_run
 from windlass.errors import WindlassError
 from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker
@@ -56,7 +58,7 @@ async def deregister_worker(parts: Parts, namespace: str, id: WorkerId, *, ended
     """
     left: list[Run] = []
 
-    async def leave(tx: Tx) -> None:
+    async def leave(tx: Tx) -> set[tuple[str, str]]:
         left.clear()
         await tx.workers.stop(namespace, id=id, ended=ended)
         # Also if it counted as offline before: whoever marked it so has touched no run.
@@ -64,15 +66,18 @@ async def deregister_worker(parts: Parts, namespace: str, id: WorkerId, *, ended
         for run in left:
             released = run_rules.release(run, now=await tx.now(), delay_for=Duration(0))
             await save_run(tx, released, was=run, cause=given_back(released, "release"))
+        return await leave_pipelines(parts, tx, namespace, worker=id)
 
     is_noted = False
+    woken: set[tuple[str, str]] = set()
     try:
-        await parts.run_tx("deregister_worker", leave)
+        woken = await parts.run_tx("deregister_worker", leave)
         is_noted = True
     finally:
         await parts.store.locks.release(id, for_good=is_noted)
     for queue in sorted({run.queue for run in left}):
         parts.hub.publish(queue_topic(namespace, queue))
+    wake_all(parts, woken)
 
 
 async def probe_workers(parts: Parts, command: ProbeWorkers) -> Probed:
@@ -92,7 +97,9 @@ async def _probe(parts: Parts, command: ProbeWorkers) -> Probed:
     if command.everyone:
         await locks.sweep(await parts.store.read("open_workers", lambda tx: tx.workers.everywhere(), single=True))
     suspects = [
-        worker.id for worker in others.values() if command.everyone or rules.could_set_free(worker, command.served)
+        worker.id
+        for worker in others.values()
+        if command.everyone or rules.could_set_free(worker, command.served, command.pipelines)
     ]
     dead = [id for id in await locks.free(suspects) if await _bury_if_dead(parts, others[id])]
     return Probed(is_registered=len(others) < len(found), lock=lock, dead=tuple(dead))
@@ -121,7 +128,10 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
         for run in held:
             taken = run_rules.take_from_dead(run, now=now)
             await save_run(tx, taken, was=run, cause=given_back(taken, cause))
-        return len(held)
+        is_proof = worker.lock is LockKind.FILE
+        if is_proof:  # nobody is inside of what these have called
+            await tx.effects.end_calls(worker.namespace, owners=[(run.id, run.token) for run in held])
+        return len(held) + await free_pipelines(tx, worker.namespace, worker=worker.id, is_proof=is_proof)
 
     try:
         count = await parts.run_tx("bury_worker", bury)
@@ -130,7 +140,7 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
         return False
     LOGGER.log(
         logging.WARNING if count else logging.INFO,
-        "Worker %s (%s, pid %d) %s; runs it held that can be claimed again: %d.",
+        "Worker %s (%s, pid %d) %s; what it held that can be claimed again: %d.",
         worker.id,
         worker.host,
         worker.pid,
@@ -139,4 +149,5 @@ async def _bury(parts: Parts, worker: Worker) -> bool:
     )
     for queue in sorted({item.queue for item in worker.served}):
         parts.hub.publish(queue_topic(worker.namespace, queue))
+    wake_all(parts, {(worker.namespace, item.queue) for item in worker.pipelines})
     return True

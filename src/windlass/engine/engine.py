@@ -23,6 +23,14 @@ from windlass.engine.missing import no_run, no_run_of_key
 from windlass.engine.namespaces import EngineNamespaces
 from windlass.engine.offers import Offers
 from windlass.engine.parts import EngineSettings, Parts
+from windlass.engine.pipeline.batch import HandlerOperations, PublishEvents
+from windlass.engine.pipeline.pipelines import (
+    OPERATIONS,
+    PUBLISH,
+    EnginePipelineControl,
+    EnginePipelines,
+    EnginePipelineWork,
+)
 from windlass.engine.result import Results
 from windlass.engine.schedule.schedules import EngineSchedules
 from windlass.engine.start import StartRuns
@@ -103,10 +111,14 @@ class Engine:
         kinds["begin_steps"] = BeginSteps()
         kinds["complete_steps"] = CompleteSteps()
         kinds["finish_runs"] = FinishRuns(self.parts)
+        kinds[OPERATIONS] = HandlerOperations(self.parts)
+        kinds[PUBLISH] = PublishEvents(self.parts)
         self.runs = EngineRuns(self.parts)
         self.control = EngineControl(self.parts)
         self.schedules = EngineSchedules(self.parts)
         self.graphs = graphs.EngineGraphs(self.parts)
+        self.pipelines = EnginePipelines(self.parts)
+        self.pipeline_control = EnginePipelineControl(self.parts)
         self.work = EngineWork(self.parts)
         self.feed = EngineFeed(self.parts)
         self.namespaces = EngineNamespaces(self.parts)
@@ -238,7 +250,7 @@ class EngineWorkers:
         return await should_drain(self._parts, namespace, worker)
 
 
-class EngineWork(EngineWorkers, graphs.EngineJobs):
+class EngineWork(EngineWorkers, graphs.EngineJobs, EnginePipelineWork):
     """api.service.Work, in process."""
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:

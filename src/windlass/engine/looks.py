@@ -7,6 +7,7 @@ import contextvars
 import itertools
 from collections.abc import Awaitable, Callable
 
+from windlass.answers import seen
 from windlass.model.time import Instant
 from windlass.model.worker import Served
 from windlass.runtime import Clock
@@ -55,7 +56,7 @@ class Looks:
         if last is None or not last.is_good(since=since, now=now, young_for=young_for):
             # A task of its own: whoever began it may go while others wait for what it finds.
             task = asyncio.get_running_loop().create_task(_asked(ask), context=contextvars.Context())
-            task.add_done_callback(_seen)
+            task.add_done_callback(seen)
             self._last.pop(lanes, None)
             if len(self._last) >= MOST_LANES:
                 del self._last[next(iter(self._last))]  # nobody has looked there for the longest time
@@ -65,8 +66,3 @@ class Looks:
 
 async def _asked(ask: Callable[[], Awaitable[Found]]) -> Found:
     return await ask()
-
-
-def _seen(task: asyncio.Task[Found]) -> None:
-    if not task.cancelled():
-        task.exception()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from windlass.answers import seen
 from windlass.engine.again import run_until_answered
 from windlass.engine.batch import Batcher
 from windlass.engine.endings import Endings
@@ -69,5 +70,4 @@ class Parts:
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self.background.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen, should nobody wait for it any more
+        seen(task)

@@ -6,7 +6,8 @@ from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import ClaimLost
 from windlass.model.commands import Claim, ClaimState, HoldRun, LookAtClaims
-from windlass.model.run import MISMATCH, PAUSED_BY, Deed, Run, RunId, RunStatus
+from windlass.model.failure import FailureKind
+from windlass.model.run import IN_DOUBT, MISMATCH, PAUSED_BY, Deed, Run, RunId, RunStatus
 from windlass.notify.local import ended_topic, queue_topic, run_topic
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
@@ -52,7 +53,8 @@ async def hold_run(parts: Parts, command: HoldRun) -> None:
         if run.status is not RunStatus.RUNNING:
             return
         await tx.runs.set_failure(run.namespace, id=run.id, failure=command.reason)
-        await save_run(tx, rules.hold(run), was=run, cause=MISMATCH)
+        cause = IN_DOUBT if command.reason.kind is FailureKind.INDETERMINATE else MISMATCH
+        await save_run(tx, rules.hold(run), was=run, cause=cause)
 
     await parts.run_tx("hold_run", hold)
     tell_of_pause(parts, command.namespace, command.run_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass.engine.audit import Audit
 from windlass.engine.graph.lock import lock_graph_behind, lock_graph_of
 from windlass.engine.graph.pause import Steered, resume_graph
@@ -35,18 +37,27 @@ async def resume_run(parts: Parts, command: ResumeRun) -> None:
             steered = await resume_graph(tx, await lock_graph_behind(tx, locked, run), run, deed)
             await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=RunStatus.WAITING)
             return steered
-        waits = [step for step in await tx.steps.open_waits(namespace, run_id=run_id) if not step.is_dropped]
-        is_due = await is_anything_here(tx, run, waits) or await _has_work(tx, run)
-        resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
-        await tx.runs.set_failure(namespace, id=run_id, failure=None)
+        resumed = await let_go_on(tx, run, deed=deed)
         await audit.note(tx, namespace, subject=run_id, before=RunStatus.PAUSED, after=resumed.status)
-        return Steered(run=await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=deed))
+        return Steered(run=resumed)
 
     steered = await parts.run_tx("resume_run", resume)
-    runs = (steered.run, *steered.jobs)
-    for queue in sorted({run.queue for run in runs}):
+    tell_of_resumed(parts, (steered.run, *steered.jobs))
+
+
+async def let_go_on(tx: Tx, run: Run, *, deed: Deed) -> Run:
+    """Resume a run, not a graph, that is locked."""
+    waits = [step for step in await tx.steps.open_waits(run.namespace, run_id=run.id) if not step.is_dropped]
+    is_due = await is_anything_here(tx, run, waits) or await _has_work(tx, run)
+    resumed = rules.resume(run, waits, now=await tx.now(), is_due=is_due)
+    await tx.runs.set_failure(run.namespace, id=run.id, failure=None)
+    return await save_run(tx, resumed, was=run, cause=RESUMED_BY, deed=deed)
+
+
+def tell_of_resumed(parts: Parts, runs: Sequence[Run]) -> None:
+    for namespace, queue in sorted({(run.namespace, run.queue) for run in runs}):
         parts.hub.publish(queue_topic(namespace, queue))
-    for worker in sorted({run.worker for run in runs if run.worker is not None}):
+    for namespace, worker in sorted({(run.namespace, run.worker) for run in runs if run.worker is not None}):
         parts.hub.publish(worker_topic(namespace, worker))  # it was asked to pause, and had not done so yet
 
 

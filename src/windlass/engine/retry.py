@@ -125,5 +125,6 @@ async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId, jobs: Sequ
         places = {} if command.from_step is None else await tx.retries.places(run.namespace, run_id=run.id)
         before = rules.kept_before(places, command.from_step)
         await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before, from_step=command.from_step)
+    await tx.effects.hand_over(run.namespace, former=run.id, to=new_id)
     await tx.retries.move_key(run.namespace, id=new_id, retry_of=run.id)  # runs are locked before keys
     return retried

@@ -60,10 +60,14 @@ class CompleteSteps:
         return None
 
     def is_single(self, items: Sequence[CompleteStep]) -> bool:
-        return all(item.renew_for is None for item in items)  # a claim that runs short is a second row to write
+        # A claim that runs short is a second row to write, and so is the ledger of an effect.
+        return all(item.renew_for is None and not item.effect for item in items)
 
     async def write(self, tx: Tx, items: Sequence[CompleteStep]) -> Sequence[Any]:
         done = await tx.steps.complete(items)
+        effects = [item for ordinal, item in enumerate(items) if item.effect and ordinal in done]
+        if effects:
+            await tx.effects.apply(effects)
         if len(done) == len(items):
             return [done[ordinal] for ordinal in range(len(items))]
         missing = [ordinal for ordinal in range(len(items)) if ordinal not in done]

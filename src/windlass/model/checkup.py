@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from windlass.model.pipeline import Pipeline
 from windlass.model.time import Duration, Instant
 
 
@@ -41,6 +42,15 @@ class Kept(Struct, frozen=True, kw_only=True):
     limit: Duration | None  # how long they are kept; none: for ever
     own_limits: int  # workflows that say otherwise
     cursors: tuple[Cursor, ...] = ()  # the slowest of each namespace in which something waits for it
+
+
+class PipelineState(Struct, frozen=True, kw_only=True):
+    """A pipeline, and what keeps it going or does not."""
+
+    pipeline: Pipeline
+    is_served: bool  # a worker is alive that has its code as it was declared last
+    is_closed: bool = False  # its queue or namespace is paused
+    stale: int = 0  # inputs that have waited for longer than they should
 
 
 class Holder(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from windlass.model.retry import RetryPolicy
 from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import LockKind, Served
+from windlass.model.worker import LockKind, Served, ServedPipeline
 
 
 class StartRun(Struct, frozen=True, kw_only=True, gc=False):
@@ -50,6 +50,7 @@ class RegisterWorker(Struct, frozen=True, kw_only=True):
     lock: LockKind | None = None  # set by the engine, which takes it
     is_return: bool = False  # not a new start: what it was asked for before, such as to drain, stays asked for
     is_remote: bool = False  # in another process than the engine, whose locks tell nothing about its death
+    pipelines: tuple[ServedPipeline, ...] = ()
 
 
 class ProbeWorkers(Struct, frozen=True, kw_only=True):
@@ -59,6 +60,7 @@ class ProbeWorkers(Struct, frozen=True, kw_only=True):
     worker: WorkerId
     served: tuple[Served, ...]
     everyone: bool = False
+    pipelines: tuple[ServedPipeline, ...] = ()
 
 
 class Probed(Struct, frozen=True, kw_only=True):
@@ -93,6 +95,7 @@ class ClaimRuns(Struct, frozen=True, kw_only=True):
     wait_for: Duration  # how long to wait for work before answering with none
     expects_more: bool = False  # the last poll came back with all it had asked for: claim, without a look before
     is_remote: bool = False  # may be asked again, of another server too: the row of the worker tells which poll counts
+    is_called_off: bool = False  # its caller has gone: answer with what it has claimed, and claim nothing from now on
 
     def claim_for(self, name: str) -> Duration:
         """How long a claim on a run of this workflow lasts."""
@@ -185,6 +188,7 @@ class CompleteStep(Struct, frozen=True, kw_only=True, gc=False):
     output: bytes
     ran_for: Duration
     renew_for: Duration | None = None  # set when the holder sees less than half of its claim left
+    effect: bool = False  # it was an effect that returned: the ledger says so in the same transaction
 
 
 class FailStep(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Why a run is not running, or what it does: the answer to `explain`."""
+"""Why a run or a pipeline is not running, or what it does: the answer to `explain`."""
 
 from __future__ import annotations
 
@@ -48,28 +48,37 @@ class Situation(StrEnum):
     DRIFT = "drift"  # failed: no code that is there executes it any more
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
+    # Of a pipeline only
+    IDLE = "idle"  # nothing is due
+    RECONCILING = "reconciling"  # it is being found out whether an effect happened
+    REPAIRING = "repairing"  # `on_logic_error` is asked
+    INDETERMINATE = "indeterminate"  # a person has to say whether an effect happened
+    NEEDS_PERSON = "needs_person"  # it stopped, and goes on when something is put right
+    UNDECLARED = "undeclared"  # its code is gone
 
 
 UNSERVED = frozenset({Situation.NO_WORKER, Situation.OTHER_QUEUE, Situation.OTHER_VERSION})
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """As text it is one paragraph: "Run run_01J… ('order') is sleeping. It …"."""
+    """As text it is one paragraph: "Run run_01J… ('order') is sleeping. It …". That of a pipeline has no run."""
 
-    run_id: RunId
+    run_id: RunId  # "" of a pipeline
     name: str
-    status: RunStatus
+    status: RunStatus  # of a pipeline the nearest: running, waiting, sleeping until it is tried again, or paused
     code: Situation
     text: str  # whole sentences about "it", not escaped: names in it come from users
     at: Instant  # when this was true
     since: Instant | None = None  # it has been so
     until: Instant | None = None  # then it ends by itself
     worker: WorkerId | None = None  # that holds it
-    step: str | None = None  # it is about
+    step: str | None = None  # it is about; of a pipeline the handler
     brief: str = ""  # the same in a few words for a table, where the row of the run does not tell
 
     @property
     def title(self) -> str:
+        if not self.run_id:
+            return f"Pipeline {self.name!r} is {self.status.value}."
         return f"Run {self.run_id} ({self.name!r}) is {self.status.value}."
 
     def __str__(self) -> str:

@@ -116,6 +116,7 @@ TAKEN = GONE | {RECOVERED}
 CANCELLED_BY, PAUSED_BY, RESUMED_BY, RETRIED_BY = "cancel", "pause", "resume", "retry"
 APPROVED_BY, REJECTED_BY = "approve", "reject"
 MISMATCH = "mismatch"  # paused because the code changed under the run
+IN_DOUBT = "indeterminate"  # paused because nobody knows whether an effect of it happened
 EXPIRED = "expire"  # ended because its time was over, and nobody held it
 DRIFTED = "drift"  # a job, ended because no worker has its code any more
 

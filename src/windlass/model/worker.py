@@ -34,6 +34,14 @@ class Served(Struct, frozen=True, order=True):
     version: str = ""
 
 
+class ServedPipeline(Struct, frozen=True, order=True):
+    """One pipeline a worker can execute, as its code has it."""
+
+    queue: str
+    name: str
+    revision: str
+
+
 class EndedRuns(Struct, frozen=True, kw_only=True):
     """How many runs ended at a worker, since it began."""
 
@@ -58,3 +66,4 @@ class Worker(Struct, frozen=True, kw_only=True):
     stopped_at: Instant | None = None
     lock: LockKind | None = None  # none: nothing but its silence tells that it is gone
     is_draining: bool = False  # asked to leave, or about to
+    pipelines: tuple[ServedPipeline, ...] = ()

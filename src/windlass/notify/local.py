@@ -22,6 +22,11 @@ def queue_topic(namespace: str, queue: str) -> Topic:
     return ("queue", namespace, queue)
 
 
+def pipelines_topic(namespace: str, queue: str) -> Topic:
+    """Some pipeline of this queue has something to do."""
+    return ("pipelines", namespace, queue)
+
+
 def run_topic(namespace: str, run_id: str) -> Topic:
     return ("run", namespace, run_id)
 

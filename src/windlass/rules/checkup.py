@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from windlass.model.checkup import Check, Cursor, FeedState, Grade, Holder, Kept
+from windlass.model.checkup import Check, Cursor, FeedState, Grade, Holder, Kept, PipelineState
 from windlass.model.duration import between, describe, from_instant, moment
+from windlass.model.pipeline import Pipeline, PipelineStatus
 from windlass.model.schedule import Schedule, ScheduleStatus
 from windlass.model.time import HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.model.worker import Standing, Worker
@@ -16,9 +17,10 @@ SAFE_SQLITE = (3, 51, 3)  # before it, two connections that write and checkpoint
 FULL, EXTRA = "2", "3"  # how SQLite spells synchronous
 SYNCHRONOUS = {"0": "off", "1": "normal", FULL: "full", EXTRA: "extra"}
 LARGEST_SKEW = Duration(5 * SECOND)
-SHOWN_SUBJECTS, SHOWN_DAMAGE, SHOWN_WORKERS, SHOWN_SCHEDULES = 3, 10, 5, 5
+SHOWN_SUBJECTS, SHOWN_DAMAGE, SHOWN_WORKERS, SHOWN_SCHEDULES, SHOWN_PIPELINES = 3, 10, 5, 5, 5
 # What a coordinator should have done by now: it looks every few seconds.
 LATE_FOR = MINUTE
+ATTENDED_LATE_FOR = HOUR  # a person takes longer
 REMOVED_LATE_FOR = HOUR  # what has gathered while nobody removed anything takes a while
 MANY_ENDED = 1_000_000
 MOST_COUNTED = 1_000  # runs that are past their time-out
@@ -192,7 +194,69 @@ def _undeclared(schedule: Schedule) -> str:
     return f"{_name(schedule)} is no longer declared{where}, and paused: declare it again, or delete it"
 
 
-def _name(item: Schedule | Cursor) -> str:
+def pipelines(found: Sequence[PipelineState], *, unheard: Sequence[str], now: Instant) -> Check:
+    """Whether they go on: somebody executes them, and nobody is waited for. `unheard`: published, to no subscriber."""
+    told = [f"topic {name} is published, and nobody subscribes to it" for name in unheard]
+    notes = _first(told, SHOWN_PIPELINES)  # as somebody may have meant it
+    if not found:
+        return Check(name="pipelines", grade=Grade.GOOD, text="there are none", details=notes)
+    paused = sum(state.pipeline.is_paused for state in found)
+    declared = sum(state.pipeline.is_declared for state in found)
+    said = f"{declared} declared" + (f", {paused} paused" if paused else "")
+    kinds = (
+        [_unattended(state, now=now) for state in found if _is_overdue(state, now=now)],
+        [_waiting(state.pipeline, now=now) for state in found if _is_waiting(state.pipeline, now=now)],
+        [_stale(state) for state in found if state.stale],
+        [_gone(state.pipeline) for state in found if not state.pipeline.is_declared and state.pipeline.run_id],
+    )
+    count = sum(map(len, kinds))
+    if not count:
+        return Check(name="pipelines", grade=Grade.GOOD, text=said, details=notes)
+    said += "; 1 needs a look" if count == 1 else f"; {count} need a look"
+    details = [line for lines in kinds for line in _first(lines, SHOWN_PIPELINES)]
+    return _warning("pipelines", said, details=(*details, *notes))
+
+
+def _is_overdue(state: PipelineState, *, now: Instant) -> bool:
+    due_at = state.pipeline.available_at
+    return due_at is not None and not state.is_closed and now - due_at > LATE_FOR
+
+
+def _unattended(state: PipelineState, *, now: Instant) -> str:
+    pipeline, due_at = state.pipeline, state.pipeline.available_at or now
+    since = f"since {moment(due_at, now=now)} ({between(due_at, now)})"
+    if pipeline.status is PipelineStatus.RUNNING:
+        what = f"{_name(pipeline)} was left by worker {pipeline.worker}, and nobody has taken it over {since}"
+    else:
+        what = f"{_name(pipeline)} has been due {since}, and nobody has begun"
+    if state.is_served:
+        return f"{what}; its workers are busy: see windlass workers"
+    return f"{what}: start a worker of {pipeline.declared_in}, as it was declared last"
+
+
+def _is_waiting(pipeline: Pipeline, *, now: Instant) -> bool:
+    is_held = pipeline.status is PipelineStatus.ATTENTION and not pipeline.is_paused
+    return is_held and now - pipeline.changed_at > ATTENDED_LATE_FOR
+
+
+def _waiting(pipeline: Pipeline, *, now: Instant) -> str:
+    since = f"since {moment(pipeline.changed_at, now=now)} ({between(pipeline.changed_at, now)})"
+    issue = "" if pipeline.issue is None else f" ({pipeline.issue.value.replace('_', ' ')})"
+    return f"{_name(pipeline)} has waited for a person {since}{issue}: windlass explain {pipeline.name}"
+
+
+def _stale(state: PipelineState) -> str:
+    inputs = "1 input has" if state.stale == 1 else f"{state.stale:,} inputs have"
+    name = state.pipeline.name
+    return f"{inputs} waited in {_name(state.pipeline)} for more than a week: windlass inputs {name}"
+
+
+def _gone(pipeline: Pipeline) -> str:
+    where = f"in {pipeline.declared_in}"
+    return f"{_name(pipeline)} is no longer declared {where}, and was at something: declare it again"
+
+
+def _name(item: Schedule | Cursor | Pipeline) -> str:
     return f"{item.name!r}" if item.namespace == "default" else f"{item.name!r} ({item.namespace})"
 
 

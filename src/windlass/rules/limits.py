@@ -17,6 +17,7 @@ from windlass.model.time import HOUR, SECOND, Duration
 
 MAX_NAME, MAX_KEY, MAX_STEP_KEY = 200, 255, 200
 MAX_NOTE, MAX_TITLE = 2_000, 200
+MAX_STORED = 3 * 1024 * 1024  # a payload of 2 MiB, and what a codec of the user adds when it seals it
 MOST_EVENTS = 10_000  # sent to one run
 MAX_ATTEMPTS = 1_000_000
 MOST_ITEMS = 10_000  # of one map: the history of a run is capped
@@ -30,6 +31,8 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 RUN_ID = re.compile("run_[0-9A-HJKMNP-TV-Z]{26}")
 WORKER_ID = re.compile("wrk_[0-9A-HJKMNP-TV-Z]{26}")
 KEY_ID = re.compile("key_[0-9A-HJKMNP-TV-Z]{26}")
+HANDLER_RUN_ID = re.compile("hrn_[0-9A-HJKMNP-TV-Z]{26}")
+INPUT_ID = re.compile("inp_[0-9A-HJKMNP-TV-Z]{26}")
 NAME_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc"})
 # Letters and marks that show nothing: variation selectors, fillers, joiners.
 INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
@@ -49,6 +52,14 @@ def check_name(name: str, *, what: str = "name") -> str:
     if ".." in composed or not (is_plain or (not composed.isascii() and _is_readable(composed))):
         raise _refuse(name, what, ALLOWED, reason="invalid_name")
     return composed
+
+
+def check_pipeline_name(name: str, *, what: str = "pipeline name") -> str:
+    """A name that cannot be taken for the id of a run: both have effects, and people speak of both."""
+    checked = check_name(name, what=what)
+    if is_run_id(checked):
+        raise _refuse(name, what, "it is the id of a run", reason="invalid_name")
+    return checked
 
 
 def check_queue(queue: str, *, what: str = "queue") -> str:
@@ -141,12 +152,24 @@ def check_run_id(run_id: str, *, what: str = "run id") -> str:
     return _check_id(run_id, RUN_ID, what=what, prefix="run_")
 
 
+def is_run_id(text: str) -> bool:
+    return RUN_ID.fullmatch(text) is not None
+
+
 def check_worker_id(worker_id: str, *, what: str = "worker id") -> str:
     return _check_id(worker_id, WORKER_ID, what=what, prefix="wrk_")
 
 
 def check_key_id(key_id: str, *, what: str = "key id") -> str:
     return _check_id(key_id, KEY_ID, what=what, prefix="key_")
+
+
+def check_handler_run_id(run_id: str, *, what: str = "handler run id") -> str:
+    return _check_id(run_id, HANDLER_RUN_ID, what=what, prefix="hrn_")
+
+
+def check_input_id(input_id: str, *, what: str = "input id") -> str:
+    return _check_id(input_id, INPUT_ID, what=what, prefix="inp_")
 
 
 def _check_id(id: object, pattern: re.Pattern[str], *, what: str, prefix: str) -> str:
@@ -160,8 +183,22 @@ def check_priority(priority: int, *, what: str = "priority") -> int:
     return _check_integer(priority, what=what, low=LOWEST_PRIORITY, high=HIGHEST_PRIORITY, reason="invalid_priority")
 
 
+def check_payload(data: bytes | None, *, what: str) -> None:
+    """How long it is. What is in it only the codec of the program can tell: it may be sealed."""
+    if data is not None and len(data) > MAX_STORED:
+        text = f"payload too large: {len(data)} bytes, limit {MAX_STORED}"
+        raise InvalidInput(text, reason="payload_too_large", path=what)
+
+
 def check_limit(value: int, *, what: str, low: int, high: int) -> int:
     return _check_integer(value, what=what, low=low, high=high, reason="invalid_argument")
+
+
+def check_flag(value: bool, *, what: str) -> bool:
+    """Any text is true, also "no"."""
+    if not isinstance(value, bool):
+        raise _refuse(value, what, "True or False was expected", reason="invalid_option")
+    return value
 
 
 def _check_integer(value: object, *, what: str, low: int, high: int, reason: str) -> int:

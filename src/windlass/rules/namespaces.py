@@ -45,9 +45,9 @@ def check_removable(namespace: Namespace) -> None:
         raise WrongState("Namespace", repr(name), ENABLED, wanted="a disabled one", hint=hint)
 
 
-def check_empty(name: str, *, runs: int, schedules: int, workers: int) -> None:
-    """Raises WrongState that says what is still in it."""
-    counts = (("run", runs), ("schedule", schedules), ("worker", workers))
+def check_empty(name: str, *, runs: int, schedules: int, workers: int, waiting: int = 0) -> None:
+    """Raises WrongState that says what is still in it. `waiting`: events of pipelines that nobody has dealt with."""
+    counts = (("run", runs), ("schedule", schedules), ("worker", workers), ("waiting event", waiting))
     left = [_counted(what, count) for what, count in counts if count]
     if left:
         raise WrongState(
@@ -55,7 +55,8 @@ def check_empty(name: str, *, runs: int, schedules: int, workers: int) -> None:
             repr(name),
             f"not empty: it holds {', '.join(left)}",
             wanted="an empty one",
-            hint="Runs go when they are over and no longer kept; delete its schedules, and let its workers stop.",
+            hint="Runs go when they are over and no longer kept; delete its schedules, let its workers stop, and "
+            "skip what waits in its pipelines.",
         )
 
 

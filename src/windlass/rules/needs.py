@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -124,6 +125,32 @@ class _Worklist:
         released = [job for job in sorted(met) if self._jobs[job].run.unmet <= met[job]]
         turns = [job for job in self._turns if job not in self._skipped]
         return Decided(skipped=self._skipped, met=met, released=released, turns=turns)
+
+
+class Child(Protocol):
+    """A job to begin with, as far as its matrix decides about it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def matrix(self) -> str | None: ...
+
+    @property
+    def max_parallel(self) -> int | None: ...
+
+
+def held_back(jobs: Iterable[Child]) -> set[str]:
+    """Children of a matrix behind those that may be at work at a time, in the order they were written."""
+    seen: dict[str, int] = {}
+    held = set()
+    for job in jobs:
+        if job.matrix is None or job.max_parallel is None:
+            continue
+        seen[job.matrix] = seen.get(job.matrix, 0) + 1
+        if seen[job.matrix] > job.max_parallel:
+            held.add(job.name)
+    return held
 
 
 def is_doubtful(*, unmet: int, open: int, refused: int, held: int) -> bool:

@@ -19,8 +19,15 @@ def backoff(policy: RetryPolicy, *, failures: int, jitter: float) -> Duration:
     return Duration(int(delay * (1 + JITTER * jitter)))
 
 
+def counts(failure: Failure) -> bool:
+    """Does it count against the budget? Not that nobody knows yet: that has a budget of its own."""
+    return failure.kind is not FailureKind.INDETERMINATE or failure.retry_after is None
+
+
 def next_try(policy: RetryPolicy, failure: Failure, *, failures: int, jitter: float) -> Duration | None:
-    """How long until the next attempt, or None if this failure is for good. `failures` counts this one."""
+    """How long until the next attempt, or None if this one is for good. `failures` counts it, if it counts."""
+    if not counts(failure) and not failure.is_final:
+        return failure.retry_after
     if failure.is_final or failure.kind not in RETRIED or failures >= policy.max_attempts:
         return None
     if failure.retry_after is not None:

@@ -17,7 +17,7 @@ COPIED = 0  # the token of steps that come from the run this one tries again: no
 
 def fail(command: FailStep, *, now: Instant, jitter: float) -> Step:
     """Turn a failed attempt into one with another try at `due_at`, or into the end of the step (`due_at` is null)."""
-    failures = command.failures + 1
+    failures = command.failures + retries.counts(command.failure)
     delay = retries.next_try(command.retry, command.failure, failures=failures, jitter=jitter)
     return Step(
         namespace=command.namespace,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.model.worker import Served, Standing, Worker
+from windlass.model.worker import Served, ServedPipeline, Standing, Worker
 
 LIVE_FOR = Duration(30 * SECOND)  # three heartbeats: a worker not seen for longer does not count
 LONGEST_HEARTBEAT = Duration(10 * SECOND)
@@ -38,6 +38,11 @@ def can_take(worker: Worker, wanted: Served, *, now: Instant) -> bool:
     return is_live(worker, now=now) and not worker.is_draining and wanted in worker.served
 
 
-def could_set_free(worker: Worker, served: Sequence[Served]) -> bool:
-    """Does it hold, as far as its lanes tell, what a worker with these lanes could take?"""
-    return not set(served).isdisjoint(worker.served)
+def could_set_free(worker: Worker, served: Sequence[Served], pipelines: Sequence[ServedPipeline] = ()) -> bool:
+    """Does it hold, as far as its lanes tell, what a worker with these lanes and pipelines could take?
+
+    Pipelines by their names: one that was declared anew is for another revision, whoever holds it.
+    """
+    names = {(item.queue, item.name) for item in pipelines}
+    is_keeper = any((item.queue, item.name) in names for item in worker.pipelines)
+    return is_keeper or not set(served).isdisjoint(worker.served)

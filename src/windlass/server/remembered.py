@@ -7,6 +7,7 @@ import contextvars
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from windlass.answers import seen
 from windlass.runtime import Clock
 
 T = TypeVar("T")
@@ -62,5 +63,4 @@ class Remembered(Generic[T]):
 
     def _forget_task(self, name: str, task: asyncio.Task[T]) -> None:
         del self._asking[name]
-        if not task.cancelled():
-            task.exception()  # seen, should nobody wait for it any more
+        seen(task)

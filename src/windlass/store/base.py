@@ -23,17 +23,20 @@ from windlass.store.queries.api_keys import ApiKeyQueries
 from windlass.store.queries.audit import AuditQueries
 from windlass.store.queries.children import ChildQueries
 from windlass.store.queries.cursors import CursorQueries
+from windlass.store.queries.events import EventQueries, InputQueries, ReservationQueries
 from windlass.store.queries.expiry import ExpiryQueries
 from windlass.store.queries.gates import GateQueries
 from windlass.store.queries.graphs import EdgeQueries, GraphQueries
+from windlass.store.queries.handler_runs import EffectQueries, HandlerRunQueries
 from windlass.store.queries.inbox import InboxQueries
 from windlass.store.queries.jobs import JobQueries, NeedQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
 from windlass.store.queries.mending import MendingQueries
 from windlass.store.queries.namespaces import NamespaceQueries
+from windlass.store.queries.pipelines import HandlerQueries, PipelineQueries
 from windlass.store.queries.polls import PollQueries
-from windlass.store.queries.prune import PruneQueries
+from windlass.store.queries.prune import PruneAttempts, PruneQueries
 from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
 from windlass.store.queries.scheduled import ScheduledQueries
@@ -93,9 +96,17 @@ class Tx:
         self.schedules = ScheduleQueries(connection)
         self.scheduled = ScheduledQueries(connection)
         self.workflows = WorkflowQueries(connection)
+        self.pipelines = PipelineQueries(connection)
+        self.handlers = HandlerQueries(connection)
+        self.handler_runs = HandlerRunQueries(connection)
+        self.events = EventQueries(connection)
+        self.reserved = ReservationQueries(connection)
+        self.inputs = InputQueries(connection)
+        self.effects = EffectQueries(connection)
         self.cursors = CursorQueries(connection)
         self.expiry = ExpiryQueries(connection)
         self.prune = PruneQueries(connection)
+        self.prune_attempts = PruneAttempts(connection)
         self.namespaces = NamespaceQueries(connection)
         self.api_keys = ApiKeyQueries(connection)
         self.audit = AuditQueries(connection)

@@ -52,14 +52,54 @@ JOB = (
     "j.timeout_for, j.decided_by"
 )
 EDGE = "e.job, e.upstream, e.accepts, e.is_group, e.is_resolved"
+PIPELINE = (
+    "p.namespace, p.name, p.queue, p.revision, p.status, p.issue, p.run_id, p.available_at, p.token, p.worker, p.poll, "
+    "p.recoveries, p.seq, p.failures, p.fixes, p.streak, p.retry, p.visibility_for, p.has_fixer, p.is_paused, "
+    "p.paused_by, p.note, p.paused_at, p.declared_in, p.is_declared, p.created_at, p.changed_at"
+)
+HANDLER = (
+    "h.namespace, h.pipeline, h.name, h.position, h.spec, h.next_at, h.is_queued, h.wake_at, h.news, h.seen, "
+    "h.is_declared, h.state is not null"
+)
+HANDLER_RUN = (
+    "h.namespace, h.id, h.pipeline, h.handler, h.kind, h.retry_of, h.attempt, h.phase, h.status, h.outcome, h.token, "
+    "h.worker, h.news, h.reserved, h.title, h.warning, h.failure, h.decided_by, h.note, h.created_at, h.updated_at, "
+    "h.ended_at, h.effect"
+)
+EVENT = (
+    "e.topic, e.id, e.seq, e.version, coalesce(e.pinned, e.payload), e.status, e.attempt, e.reserved_by, e.created_by, "
+    "e.causes, e.created_at, e.updated_at"
+)
+EFFECT = (
+    "f.namespace, f.subject_kind, f.subject, f.owner, f.step_key, f.attempt, f.name, f.params, f.idempotency_key, "
+    "f.status, f.result, f.failure, f.token, f.asked, f.has_reconcile, f.reconcile_after, f.next_at, f.title, "
+    "f.resolved_by, f.resolution, f.note, f.created_at, f.updated_at"
+)
+# An input, with how many of its events are not over, and how many there are.
+CAUSED = (
+    "(select count(*) from causes c "
+    "{probe:events e:namespace = c.namespace, pipeline = c.pipeline, topic = c.topic, id = c.event} "
+    "where c.namespace = n.namespace and c.pipeline = n.pipeline and c.input = n.id"
+)
+INPUT = (
+    "n.namespace, n.pipeline, n.id, n.source, n.type, n.external_id, n.title, n.created_at, n.skipped_by, "
+    f"n.skipped_at, {CAUSED} and e.status in ('pending', 'reserved')), {CAUSED})"
+)
 COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE, "schedule": SCHEDULE}
 COLUMNS |= {"graph": GRAPH, "job": JOB, "edge": EDGE}
+COLUMNS |= {"pipeline": PIPELINE, "handler": HANDLER, "handler_run": HANDLER_RUN, "event": EVENT}
+COLUMNS |= {"effect": EFFECT, "input": INPUT}
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
 DIFFERENT = {
     "skip_locked": ("", "for no key update of r skip locked"),
     "for_update": ("", "for no key update of r"),
     "for_share": ("", "for share of g"),
     "lock_graph": ("", "for no key update of g"),
+    "lock_pipeline": ("", "for no key update of p"),
+    "skip_locked_pipeline": ("", "for no key update of p skip locked"),
+    # Without statistics SQLite takes a primary key for as short as any index that begins like it.
+    "by_holder": ("indexed by pipelines_held", ""),
+    "by_subject": ("indexed by effects_open", ""),
     "greatest": ("max", "greatest"),
     "least": ("min", "least"),
 }
@@ -84,6 +124,7 @@ LANES = """lanes (queue, name, version, claim_for, priority) as (
       from lanes l
      where l.priority is not null
 )"""
+ALIASES = {"effects": "f", "inputs": "n"}  # in {rows:…}, where the first letter is taken
 DATABASE_CLOCK = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 
 NAME = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
@@ -91,7 +132,7 @@ DIRECTIVE = re.compile(r"^-- (each|key): *(.+)$", re.MULTILINE)
 TOGETHER = re.compile(r"^-- together: *(.+)$", re.MULTILINE)  # of a statement behind the first
 COMMENT = re.compile(r"^ *--(?! together: ).*$", re.MULTILINE)
 FRAGMENT = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
-PARAMETER = re.compile(r"(?<!:):([a-z_]+)")  # not the second colon of a ::cast
+PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")  # neither the second colon of a ::cast, nor in 'paused:approval'
 WRITE = re.compile(r"\b(insert\s+into|delete\s+from|update\s+\w+(\s+\w+)?\s+set)\b")
 
 
@@ -182,7 +223,7 @@ def _names(listed: str) -> tuple[str, ...]:
 def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None) -> str:
     is_postgres = dialect == "postgres"
     if word in COLUMNS:
-        return COLUMNS[word]
+        return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), COLUMNS[word])
     if word in DIFFERENT:
         return DIFFERENT[word][is_postgres]
     match word:
@@ -190,8 +231,12 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
             return now or (":now::bigint" if is_postgres else ":now")
         case "rows" if argument:
             return _rows(*re.split(r"[.:]", argument), is_postgres=is_postgres)
+        case "probe" if argument:
+            return _probe(*argument.split(":", 1), is_postgres=is_postgres)
         case "elements" if argument:  # from {elements:served}: a row per element of a JSON array, its column is `value`
             return f"json_array_elements(:{argument}::json)" if is_postgres else f"json_each(:{argument})"
+        case "texts" if argument:  # from {texts:w.causes}: the same, of a column, whose elements are text
+            return f"json_array_elements_text({argument}::json)" if is_postgres else f"json_each({argument})"
         case "lanes":
             return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), LANES)
     raise ValueError(f"there is no fragment {{{word}}}")
@@ -200,17 +245,30 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
 def _rows(table: str, column: str, values: str, within: str = "", *, is_postgres: bool) -> str:
     """`from {rows:runs.id:ids}`: the rows of a namespace by a list of keys, one probe each; its alias is one letter.
 
-    `{rows:edges.job:names:graph}`: and of one graph, where names are known within one.
+    `{rows:edges.job:names:graph}`: and of one graph, where names are known within one; several are told apart by ",".
 
     Neither `= any(…)` nor `in (…)`: planned on an empty database, PostgreSQL reads the whole namespace for both.
     """
-    alias, condition = table[0], f"namespace = :namespace and {{0}}{column} = i.value"
-    if within:
-        condition = f"namespace = :namespace and {{0}}{within} = :{within} and {{0}}{column} = i.value"
+    alias = ALIASES.get(table, table[0])
+    known = "".join(f" and {{0}}{name} = :{name}" for name in within.split(",") if name)
+    condition = f"namespace = :namespace{known} and {{0}}{column} = i.value"
     if is_postgres:
         probe = f"select * from {table} where {condition.format('')} offset 0"  # noqa: S608 - names from our own files
         return f"unnest(:{values}::text[]) as i (value) cross join lateral ({probe}) as {alias}"
     return f"json_each(:{values}) as i cross join {table} as {alias} on {alias}.{condition.format(alias + '.')}"
+
+
+def _probe(table: str, conditions: str, *, is_postgres: bool) -> str:
+    """`from causes c {probe:events e:topic = c.topic, id = c.event}`: what belongs to each row before it, by its key.
+
+    No plain join: without statistics, both databases may walk the other table for each row, or begin with it.
+    """
+    name, alias = table.split()
+    known = [condition.strip() for condition in conditions.split(",")]
+    if is_postgres:
+        probe = f"select * from {name} where {' and '.join(known)} offset 0"  # noqa: S608 - names from our own files
+        return f"cross join lateral ({probe}) as {alias}"
+    return f"cross join {name} as {alias} on {' and '.join(f'{alias}.{condition}' for condition in known)}"
 
 
 def _statement(text: str, dialect: Dialect, shared: frozenset[str]) -> Statement:

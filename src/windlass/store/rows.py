@@ -18,7 +18,7 @@ from windlass.model.namespace import Namespace
 from windlass.model.run import Deed, LogEntry, Run, RunKind, RunStatus, RunView
 from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, Timing
 from windlass.model.step import Step, StepKind, StepStatus
-from windlass.model.worker import LockKind, Served, Worker
+from windlass.model.worker import LockKind, Served, ServedPipeline, Worker
 
 Row = Sequence[Any]
 
@@ -49,6 +49,7 @@ RUN_COLUMNS = 30  # the fragment {run}, in the order of Run's fields
 
 _failures = msgspec.json.Decoder(Failure)
 _served = msgspec.json.Decoder(tuple[Served, ...])
+_pipelines = msgspec.json.Decoder(tuple[ServedPipeline, ...])
 _encoder = msgspec.json.Encoder()
 
 
@@ -67,7 +68,7 @@ def failure_from_bytes(data: bytes | None) -> Failure | None:
     return None if data is None else _decoded(_failures, data)
 
 
-def served_to_bytes(served: Sequence[Served]) -> bytes:
+def served_to_bytes(served: Sequence[Served | ServedPipeline]) -> bytes:
     return _encoder.encode(served)
 
 
@@ -202,6 +203,7 @@ def worker_from_row(row: Row) -> Worker:
         stopped_at=row[11],
         lock=None if row[12] is None else LOCK_KIND[row[12]],
         is_draining=bool(row[13]),
+        pipelines=() if row[14] is None else _decoded(_pipelines, row[14]),
     )
 
 

@@ -8,9 +8,20 @@ from contextvars import Context
 from typing import Any, TypeVar
 
 from windlass.model.commands import ClaimedRun
+from windlass.model.pipeline import HandlerStatus
+from windlass.model.pipeline_work import ClaimedPipeline, Task
 from windlass.model.run import RunStatus
 from windlass.model.time import Duration
-from windlass.telemetry.observer import Departure, Observer, RunWatch, StepEnd, StepWatch, WorkerWatch
+from windlass.telemetry.observer import (
+    Code,
+    Departure,
+    HandlerWatch,
+    Observer,
+    RunWatch,
+    StepEnd,
+    StepWatch,
+    WorkerWatch,
+)
 
 LOGGER = logging.getLogger("windlass.telemetry")
 T = TypeVar("T")
@@ -76,6 +87,10 @@ class GuardedWorker:
         watches = self._guard.ask_all([watch.run_begins for watch in self._watches], run, context=context)
         return GuardedRun(watches, self._guard) if watches else None
 
+    def handler_begins(self, pipeline: ClaimedPipeline, task: Task) -> HandlerWatch | None:
+        watches = self._guard.ask_all([watch.handler_begins for watch in self._watches], pipeline, task)
+        return GuardedHandler(watches, self._guard) if watches else None
+
     def ends(self) -> None:
         for watch in self._watches:
             self._guard.tell(watch.ends)
@@ -91,6 +106,19 @@ class GuardedRun:
         return GuardedStep(watches, self._guard) if watches else None
 
     def ends(self, how: Departure, *, ran_for: Duration, error: str | None) -> None:
+        for watch in self._watches:
+            self._guard.tell(watch.ends, how, ran_for=ran_for, error=error)
+
+
+class GuardedHandler:
+    def __init__(self, watches: Sequence[HandlerWatch], guard: Guard) -> None:
+        self._watches, self._guard = watches, guard
+
+    def code_begins(self, code: Code, *, context: Context) -> StepWatch | None:
+        watches = self._guard.ask_all([watch.code_begins for watch in self._watches], code, context=context)
+        return GuardedStep(watches, self._guard) if watches else None
+
+    def ends(self, how: HandlerStatus | Departure, *, ran_for: Duration, error: str | None) -> None:
         for watch in self._watches:
             self._guard.tell(watch.ends, how, ran_for=ran_for, error=error)
 

@@ -10,10 +10,12 @@ from weakref import WeakKeyDictionary
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from windlass.model.commands import ClaimedRun
+from windlass.model.pipeline import HandlerStatus
+from windlass.model.pipeline_work import ClaimedPipeline, Task
 from windlass.model.run import TERMINAL, RunStatus
 from windlass.model.time import SECOND, Duration
 from windlass.telemetry.labels import MOST_VALUES, Series, names
-from windlass.telemetry.observer import Departure, StepEnd
+from windlass.telemetry.observer import Code, Departure, StepEnd
 
 # Seconds. A step may be a look into memory or a report that takes an hour.
 SHORT = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -55,6 +57,10 @@ class Instruments:
         self._fired = counter("schedules_fired", "Slots that were fired.", ("namespace", "schedule"))
         self._lateness = histogram("schedule_lateness", "From a slot to its run.", ("namespace",), LONG)
 
+        handler = ("namespace", "pipeline", "handler")
+        self._handlers = counter("handlers_ended", "Attempts of handlers.", (*handler, "status"))
+        self._handler_time = histogram("handler", "How long an attempt of a handler took.", handler, LONG)
+
         namespaces = Series(names, limit=most_values)
         workflows = Series(names, limit=most_values, within=namespaces)
         self.workflows = Series(self._for_workflow, limit=most_values, within=namespaces)
@@ -65,6 +71,8 @@ class Instruments:
         self.slots = Series(self._slots.labels, limit=most_values)
         self.schedules = Series(self._for_schedule, limit=most_values, within=namespaces)
         self.duties = Series(self._for_duty, limit=most_values)
+        pipelines = Series(names, limit=most_values, within=namespaces)
+        self.handlers = Series(self._for_handler, limit=most_values, within=pipelines)
 
     def _for_workflow(self, *labels: str) -> WorkflowSeries:
         return WorkflowSeries(
@@ -76,6 +84,10 @@ class Instruments:
     def _for_step(self, *labels: str) -> StepSeries:
         ended = {how: self._steps.labels(*labels, how) for how in StepEnd}
         return StepSeries(seconds=self._step_time.labels(*labels), ended=ended)
+
+    def _for_handler(self, *labels: str) -> tuple[Histogram, Mapping[HandlerStatus, Counter]]:
+        ended = {status: self._handlers.labels(*labels, status) for status in HandlerStatus}
+        return self._handler_time.labels(*labels), ended
 
     def _for_schedule(self, *labels: str) -> tuple[Counter, Histogram]:
         return self._fired.labels(*labels), self._lateness.labels(*labels[:-1])
@@ -145,8 +157,25 @@ class WorkerCounts:
         self._active.inc()
         return RunCounts(self._instruments, namespace=self._namespace, workflow=run.name, active=self._active)
 
+    def handler_begins(self, pipeline: ClaimedPipeline, task: Task) -> HandlerCounts:
+        return HandlerCounts(self._instruments, namespace=self._namespace, pipeline=pipeline.name, handler=task.handler)
+
     def ends(self) -> None:
         self._instruments.slots.of(self._namespace).dec(self._slots)
+
+
+class HandlerCounts:
+    def __init__(self, instruments: Instruments, *, namespace: str, pipeline: str, handler: str) -> None:
+        self._instruments, self._labels = instruments, (namespace, pipeline, handler)
+
+    def code_begins(self, code: Code, *, context: Context) -> None:
+        """Nothing: an attempt is timed with all its phases."""
+
+    def ends(self, how: HandlerStatus | Departure, *, ran_for: Duration, error: str | None) -> None:
+        if isinstance(how, HandlerStatus):
+            seconds, ended = self._instruments.handlers.of(*self._labels)
+            seconds.observe(ran_for / SECOND)
+            ended[how].inc()
 
 
 class RunCounts:

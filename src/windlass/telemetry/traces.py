@@ -1,7 +1,8 @@
 """What OpenTelemetry is told: a span for each execution of a run, and in it one for each body that was entered.
 
 All executions of a run, on whatever worker and after whatever sleep, belong to one trace: its id follows from the run's
-seed. Their common parent is a span that nobody ever records; it is there to carry that id.
+seed. Their common parent is a span that nobody ever records; it is there to carry that id. So with an attempt of a
+handler, in whose spans are those of its phases and its effect; there it follows from the id of the attempt.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from windlass.model.commands import ClaimedRun
+from windlass.model.pipeline import HandlerStatus
+from windlass.model.pipeline_work import ClaimedPipeline, Task
 from windlass.model.run import RunStatus
 from windlass.model.time import Duration
-from windlass.telemetry.observer import Departure, StepEnd
+from windlass.telemetry.observer import Code, CodeKind, Departure, StepEnd
 
 LOGGER = logging.getLogger("windlass.telemetry")
 NAME = "windlass"
@@ -47,7 +50,7 @@ class Traces:
     def schedule_fired(self, *, namespace: str, schedule: str, late_for: Duration) -> None:
         """No span: the run it started has its own."""
 
-    def begin_run(self, name: str, *, seed: str, attributes: Attributes) -> tuple[trace.Tracer, Span]:
+    def begin(self, name: str, *, seed: str, attributes: Attributes) -> tuple[trace.Tracer, Span]:
         provider, tracer = self._find_tracer()
         parent = parent_of(seed)
         if not _is_wanted(provider, parent, name, attributes):
@@ -99,10 +102,26 @@ class WorkerSpans:
             attributes["windlass.version"] = run.version
         if run.parent is not None:
             attributes["windlass.parent_run_id"] = run.parent
-        tracer, span = self._traces.begin_run(f"run {run.name}", seed=run.seed, attributes=attributes)
+        tracer, span = self._traces.begin(f"run {run.name}", seed=run.seed, attributes=attributes)
         within = trace.set_span_in_context(span, otel_context.Context())
         context.run(otel_context.attach, within)
         return RunSpan(tracer, span, within=within, run=run)
+
+    def handler_begins(self, pipeline: ClaimedPipeline, task: Task) -> HandlerSpan:
+        common: Attributes = {
+            "windlass.run_id": task.run_id,
+            "windlass.pipeline": pipeline.name,
+            "windlass.handler": task.handler,
+        }
+        attributes: Attributes = {
+            **common,
+            "windlass.namespace": self._namespace,
+            "windlass.queue": pipeline.queue,
+            "windlass.attempt": task.attempt,
+            "windlass.worker": self._worker,
+        }
+        tracer, span = self._traces.begin(f"handler {task.handler}", seed=task.run_id, attributes=attributes)
+        return HandlerSpan(tracer, span, attributes=common)
 
     def ends(self) -> None:
         """Nothing: a worker has no span."""
@@ -127,6 +146,22 @@ class RunSpan:
 
     def ends(self, how: Departure, *, ran_for: Duration, error: str | None) -> None:
         _end(self._span, how, error=error if how is Departure.FAILED else None)
+
+
+class HandlerSpan:
+    def __init__(self, tracer: trace.Tracer, span: Span, *, attributes: Attributes) -> None:
+        self._tracer, self._span, self._attributes = tracer, span, attributes
+        self._within = trace.set_span_in_context(span, otel_context.Context())
+
+    def code_begins(self, code: Code, *, context: Context) -> StepSpan:
+        key = "windlass.phase" if code.kind is CodeKind.PHASE else "windlass.effect.name"
+        attributes = {**self._attributes, key: code.name}
+        span = self._tracer.start_span(f"{code.kind} {code.name}", self._within, attributes=attributes)
+        context.run(otel_context.attach, trace.set_span_in_context(span, otel_context.Context()))
+        return StepSpan(span)
+
+    def ends(self, how: HandlerStatus | Departure, *, ran_for: Duration, error: str | None) -> None:
+        _end(self._span, how, error=error)
 
 
 class StepSpan:

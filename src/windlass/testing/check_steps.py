@@ -155,7 +155,8 @@ def _retried_wrongly(step: Step, entered: list[Line]) -> Iterator[str]:
     failure = step.failure
     if step.due_at is None or failure is None:
         return
-    if failure.is_final or failure.kind not in RETRIED:
+    is_in_doubt = failure.kind is FailureKind.INDETERMINATE  # of an effect: not tried again, but asked about
+    if failure.is_final or (failure.kind not in RETRIED and not is_in_doubt):
         yield f"{step.run_id} {step.key}: a failure of kind {failure.kind} is to be tried again"
     for line in entered:
         if line.attempt > step.attempt and line.at < step.due_at:

@@ -15,6 +15,8 @@ from windlass.testing import (
     check_claims,
     check_control,
     check_graphs,
+    check_piped_rows,
+    check_pipelines,
     check_retention,
     check_runs,
     check_schedules,
@@ -22,7 +24,7 @@ from windlass.testing import (
     check_waits,
 )
 from windlass.testing.check_retention import with_the_removed
-from windlass.testing.evidence import Evidence, Snapshot
+from windlass.testing.evidence import Evidence, PipedRows, Snapshot
 
 
 def database_is_sound(evidence: Evidence) -> list[str]:
@@ -70,6 +72,26 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-31": check_graphs.unresolved_groups_are_not_empty_ones,
     "I-32": check_graphs.jobs_are_given_what_their_upstreams_left,
     "graphs": check_graphs.graphs_end_with_their_last_job,
+    "I-33": check_pipelines.published_events_are_kept,
+    "I-34": check_pipelines.events_are_consumed_once,
+    "I-35": check_pipelines.reservations_belong_to_whoever_holds_the_pipeline,
+    "I-37": check_pipelines.phases_only_go_forward,
+    "I-38": check_pipelines.effects_are_called_once,
+    "I-39": check_pipelines.ledger_and_attempts_agree,
+    "doubt": check_pipelines.nobody_asks_while_somebody_may_be_inside,
+    "I-41": check_pipelines.pipelines_end_at_rest,
+    "I-44": check_pipelines.pipelines_form_a_path,
+    "I-45": check_pipelines.states_advance_with_events,
+    "I-33 by rows": check_piped_rows.events_are_replaced_and_never_reset,
+    "I-36 by rows": check_piped_rows.what_is_reserved_is_what_was_chosen,
+    "I-37 by rows": check_piped_rows.attempts_that_are_over_stay_so,
+    "I-39 by rows": check_piped_rows.no_effect_is_begun_again_that_may_have_happened,
+    "I-40 by rows": check_piped_rows.only_committed_attempts_have_published,
+    "I-41 by rows": check_piped_rows.what_is_free_is_looked_at_in_time,
+    "I-42 by rows": check_piped_rows.nothing_begins_without_a_reason,
+    "I-43 by rows": check_piped_rows.wakes_are_replaced_by_their_consumer,
+    "I-44 by rows": check_piped_rows.one_attempt_is_active,
+    "I-45 by rows": check_piped_rows.times_of_producers_move_with_their_runs,
     "I-50": check_schedules.slots_are_fired_once,
     "I-51": check_schedules.every_slot_is_accounted_for,
     "I-52": check_schedules.slots_are_those_of_the_definition,
@@ -109,6 +131,8 @@ def normalised(snapshot: Snapshot) -> dict[str, Any]:
     # A start key outlives its run, and still names it.
     for place, run_id in enumerate(sorted({*snapshot.runs, *(key.run_id for key in snapshot.keys)}), start=1):
         names[run_id] = f"run {place}"
+    for place, run_id in enumerate(sorted(snapshot.piped.runs), start=1):
+        names[run_id] = f"attempt {place}"
     for place, worker in enumerate(sorted(worker.id for worker in snapshot.workers), start=1):
         names[worker] = f"worker {place}"
     found: dict[str, Any] = {}
@@ -145,7 +169,23 @@ def _beside_runs(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, Any]
         f"edge {names[row.graph]} {row.edge.job} {row.edge.upstream}": _plain(row.edge, names)
         for row in snapshot.edge_rows
     }
-    return keys | messages | gates | schedules | workers | graphs | jobs | edges
+    return keys | messages | gates | schedules | workers | graphs | jobs | edges | _in_pipelines(snapshot.piped, names)
+
+
+def _in_pipelines(piped: PipedRows, names: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pipeline in piped.pipelines.values():
+        found[f"pipeline {pipeline.name}"] = _plain(pipeline, names) | {"poll": 0}
+    for handler in piped.handlers:
+        found[f"handler {handler.handler.pipeline} {handler.handler.name}"] = _plain(handler, names)
+    for row in piped.run_rows:
+        found[names[row.run.id]] = _plain(row, names)
+    for event in piped.event_rows:
+        found[f"event {event.pipeline} {event.event.seq}"] = _plain(event, names)
+    for effect in piped.effects:
+        place = f"effect {names.get(effect.owner, effect.owner)} {effect.step_key} {effect.attempt}"
+        found[place] = _plain(effect, names)
+    return found | {f"cause {cause}": True for cause in piped.causes}
 
 
 def _plain(row: Any, names: Mapping[str, str]) -> dict[str, Any]:

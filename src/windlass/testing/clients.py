@@ -7,11 +7,13 @@ no answer it asks once more, in the same words. So its story may be told again f
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from windlass.app import App
 from windlass.client.handle import Handle
+from windlass.client.pipelines import NOT_GIVEN, ResolutionLike
 from windlass.errors import Rejected
+from windlass.model.effect import Effect
 from windlass.testing.journal import Event, Journal, Line
 
 Answer = Callable[[], Awaitable[Any]]
@@ -19,8 +21,8 @@ Question = tuple[str, str, str]  # what, about which run, under which id
 DONE, REPEATED = "done", "repeated"  # what was heard: by this very question, or by one before it
 
 
-class Client:
-    """`await life.client.send(handle, paid, 5, id="m-1")`: every call is one question, asked until it is answered."""
+class PipelineClient:
+    """What is asked about pipelines."""
 
     def __init__(self, app: App, journal: Journal, *, lines: Sequence[Line] = ()) -> None:
         """`lines`: what the clients before it have written."""
@@ -28,6 +30,57 @@ class Client:
         answers = (line for line in lines if line.event in (Event.HEARD, Event.DECLINED))
         self._answered: dict[Question, Line] = {(line.what, line.run_id, line.key): line for line in answers}
         self._started = {(line.what, line.key): line.run_id for line in lines if line.event is Event.ACKED}
+
+    async def publish(self, topic: Any, payload: Any, *, id: str) -> None:
+        async def publish() -> str:
+            return REPEATED if (await self._app.publish(topic, payload, id=id)).is_repeat else DONE
+
+        await self._ask("publish", "", publish, key=id, value=topic.name)
+
+    async def steer(self, what: Literal["pause", "resume", "retry", "run_now"], pipeline: str, *, by: str) -> None:
+        """Under one name each person does each of these once."""
+
+        async def steer() -> str:
+            await getattr(self._app.pipelines, what)(pipeline, by=by)
+            return DONE
+
+        await self._ask(f"{what} of pipeline", pipeline, steer, key=by, who=by)
+
+    async def decide(self, pipeline: str, *, attempt: str, is_approved: bool, by: str) -> None:
+        async def decide() -> str:
+            say = self._app.pipelines.approve if is_approved else self._app.pipelines.reject
+            await say(pipeline, run_id=attempt, by=by)
+            return DONE
+
+        await self._ask("decide", pipeline, decide, key=attempt, who=by, value=is_approved)
+
+    async def resolve(self, effect: Effect, resolution: ResolutionLike, *, by: str, result: Any = NOT_GIVEN) -> None:
+        async def resolve() -> str:
+            step = effect.step_key or None
+            await self._app.pipelines.resolve(effect.subject, resolution, result=result, step=step, by=by)
+            return DONE
+
+        key = f"{effect.owner} {effect.step_key} {effect.attempt}"
+        said = {"value": resolution, "idempotency_key": effect.idempotency_key}
+        await self._ask("resolve", effect.subject, resolve, key=key, who=by, **said)
+
+    async def _ask(self, what: str, run_id: str, ask: Answer, *, key: str = "", **fields: Any) -> str | None:
+        known = self._answered.get((what, run_id, key))
+        if known is not None:
+            return known.outcome if known.event is Event.HEARD else None
+        fields |= {"what": what, "run_id": run_id, "key": key}
+        self._journal.write(Event.TOLD, **fields)
+        try:
+            outcome: str = await ask()
+        except Rejected as error:
+            self._journal.write(Event.DECLINED, **fields, outcome=error.code)
+            return None
+        self._journal.write(Event.HEARD, **fields, outcome=outcome)
+        return outcome
+
+
+class Client(PipelineClient):
+    """`await life.client.send(handle, paid, 5, id="m-1")`: every call is one question, asked until it is answered."""
 
     async def start(self, fn: Callable[..., Any], /, *args: Any, key: str, **options: Any) -> Handle[Any]:
         definition = self._app._registry.find_workflow(fn)
@@ -94,17 +147,3 @@ class Client:
             return DONE
 
         await self._ask("resume", "", resume, key=queue, who=by)
-
-    async def _ask(self, what: str, run_id: str, ask: Answer, *, key: str = "", **fields: Any) -> str | None:
-        known = self._answered.get((what, run_id, key))
-        if known is not None:
-            return known.outcome if known.event is Event.HEARD else None
-        fields |= {"what": what, "run_id": run_id, "key": key}
-        self._journal.write(Event.TOLD, **fields)
-        try:
-            outcome: str = await ask()
-        except Rejected as error:
-            self._journal.write(Event.DECLINED, **fields, outcome=error.code)
-            return None
-        self._journal.write(Event.HEARD, **fields, outcome=outcome)
-        return outcome

@@ -55,7 +55,7 @@ class FakeTimer:
 class FakeClock:
     """A `Clock` that the test moves. Reading it is safe from any thread, moving it too.
 
-    Integers are microseconds, as everywhere in `Clock`; text is a duration as users write it ("2d", "1h 30m").
+    Integers are microseconds, as everywhere in `Clock`; text is a duration as users write it ("2d", "1h30m").
     """
 
     def __init__(self, *, start_at: int = START_AT) -> None:

@@ -20,6 +20,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from windlass.model.pipeline import PipelineStatus
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.settings import Settings
@@ -236,6 +237,11 @@ def not_held(point: Point, holders: set[WorkerId], snapshot: Snapshot) -> list[s
         or run.worker not in holders
         or run.token != len(snapshot.claims[run.id])
         or run.available_at is None
+    ]
+    found += [
+        f"{point}: {pipeline.name} is at work, and is not held by the dead worker any more"
+        for pipeline in snapshot.piped.pipelines.values()
+        if pipeline.status is PipelineStatus.RUNNING and pipeline.worker not in holders
     ]
     is_claim = point.moment is Moment.AFTER_COMMIT and point.transaction == "claim_runs"
     # A claim that was told of work may come too late and find none. Then it has written nothing.

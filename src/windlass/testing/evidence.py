@@ -9,9 +9,11 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from windlass.model.effect import Effect
 from windlass.model.gate import Gate
 from windlass.model.graph import Edge, Graph, JobState
 from windlass.model.message import Message
+from windlass.model.pipeline import EventRow, HandlerRun, Pipeline
 from windlass.model.run import (
     APPROVED_BY,
     CANCELLED_BY,
@@ -29,12 +31,37 @@ from windlass.model.worker import Worker
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, Inconsistency, KeyRow, PayloadRow, RunRow
 from windlass.store.queries.graph_checks import EdgeRow, GraphChecks, JobRow
+from windlass.store.queries.pipeline_checks import Cause, FilledRun, PipelineChecks, PlacedEvent, StatedHandler
 from windlass.testing.journal import Event, Line
 
 T = TypeVar("T")
 StepName = tuple[str, str]  # run id and step key
+EventName = tuple[str, str, str]  # pipeline, topic and id
 
 DEEDS = frozenset({APPROVED_BY, CANCELLED_BY, PAUSED_BY, REJECTED_BY, RESUMED_BY})  # causes that are no claim
+
+
+class PipedRows(Struct, frozen=True, kw_only=True, dict=True):
+    """What stands in pipelines."""
+
+    pipeline_rows: tuple[Pipeline, ...] = ()
+    handlers: tuple[StatedHandler, ...] = ()
+    run_rows: tuple[FilledRun, ...] = ()  # the oldest first
+    event_rows: tuple[PlacedEvent, ...] = ()
+    effects: tuple[Effect, ...] = ()  # of runs, too
+    causes: tuple[Cause, ...] = ()
+
+    @cached_property
+    def pipelines(self) -> Mapping[str, Pipeline]:
+        return {row.name: row for row in self.pipeline_rows}
+
+    @cached_property
+    def runs(self) -> Mapping[str, HandlerRun]:
+        return {row.run.id: row.run for row in self.run_rows}
+
+    @cached_property
+    def events(self) -> Mapping[EventName, EventRow]:
+        return {(row.pipeline, row.event.topic, row.event.id): row.event for row in self.event_rows}
 
 
 class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
@@ -54,6 +81,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     graphs: tuple[Graph, ...] = ()
     job_rows: tuple[JobRow, ...] = ()  # of every graph, in the order they were written
     edge_rows: tuple[EdgeRow, ...] = ()
+    piped: PipedRows = PipedRows()
     inconsistencies: tuple[Inconsistency, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -211,11 +239,27 @@ async def take_snapshot(store: Readable, *, at: int, life: int, is_judged: bool 
             graphs=tuple(await of_graphs.graphs()),
             job_rows=tuple(await of_graphs.jobs()),
             edge_rows=tuple(await of_graphs.edges()),
+            piped=await _piped(PipelineChecks(tx.connection)),
             inconsistencies=tuple(await checks.inconsistencies()) if is_judged else (),
             damage=tuple(await checks.damage()) if is_judged else (),
         )
 
     return await store.read("take_snapshot", read)
+
+
+async def _piped(checks: PipelineChecks) -> PipedRows:
+    pipelines = tuple(await checks.pipelines())
+    effects = tuple(await checks.effects())  # those of runs stand there too
+    if not pipelines:
+        return PipedRows(effects=effects)
+    return PipedRows(
+        pipeline_rows=pipelines,
+        handlers=tuple(await checks.handlers()),
+        run_rows=tuple(await checks.runs()),
+        event_rows=tuple(await checks.events()),
+        effects=effects,
+        causes=tuple(await checks.causes()),
+    )
 
 
 async def _inbox(tx: Tx, run: Run) -> list[Message]:

@@ -29,7 +29,6 @@ from windlass.embedded import Embedded, in_process
 from windlass.engine.death import _bury
 from windlass.errors import NotAllowed, WindlassError
 from windlass.model.duration import describe, to_duration
-from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
 from windlass.model.time import Instant
@@ -39,6 +38,7 @@ from windlass.settings import Settings
 from windlass.store.base import Hooks, Tx
 from windlass.testing.clock import FakeClock, microseconds
 from windlass.testing.lending import Lending, give_registry
+from windlass.testing.look import look_at_pipelines, look_at_runs
 from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 
@@ -121,8 +121,8 @@ class Harness:
     def replace(self, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
         """Let `fake` be called wherever a workflow calls this step, under its name and with its options.
 
-        A workflow may be replaced as well, by an `async def` that takes ctx and the same arguments. Only here, and only
-        for as long as this harness is open.
+        An effect may be replaced as well, and its `reconcile=`; and a workflow, by an `async def` of ctx and the same
+        arguments. Only here, and only for as long as this harness is open.
         """
         is_workflow = any(item.function is function for item in self.app._registry.workflows)
         self._cast.add(function, fake, is_workflow=is_workflow)
@@ -307,6 +307,8 @@ class Harness:
         """Called at the moment of death: nothing of what this worker had in memory may go on."""
         for execution in door.worker.executions if door.worker is not None else ():
             execution.ending.lose()
+        if door.worker is not None:
+            door.worker.pipelines.lose()
         task = asyncio.get_running_loop().create_task(self._take_over(door), context=contextvars.Context())
         self._takeovers.add(task)
         task.add_done_callback(self._took_over)
@@ -359,6 +361,8 @@ class Harness:
             return busy
         if (await self._next_slot())[0]:  # before the runs: what it fires is one of them
             return "schedules that are due"
+        if name := (await self._look_at_pipelines())[0]:
+            return f"pipeline {name}"
         # A claim that is committed and on its way to the worker shows only in the store. One snapshot for both
         # questions: between two reads a run that was due may become one that runs.
         running, delay = await self._look()
@@ -372,10 +376,11 @@ class Harness:
         if parts.batcher.is_busy or parts.background:
             return "writes on their way"
         found = (execution.claimed for worker in self.app._workers for execution in worker.executions)
-        return ", ".join(f"{claimed.name} {claimed.run_id}" for claimed in found)
+        handled = [name for worker in self.app._workers for name in worker.handled]
+        return ", ".join([f"{claimed.name} {claimed.run_id}" for claimed in found] + handled)
 
     async def _next_slot(self) -> tuple[bool, int | None]:
-        """Whether a schedule is due, and how long until one is, or a run one may wait for; nothing if nobody fires."""
+        """Whether a schedule is due, and how long until one is, or a pipeline, or a run one may wait for."""
         if not self._has_worker or not self.app._settings.coordinates:
             return False, None
 
@@ -384,17 +389,12 @@ class Harness:
             return bool(await tx.schedules.due(limit=1)), "active" in active, await tx.schedules.next(after=now), now
 
         is_due, has_any, next_at, now = await self.opened.engine.parts.store.read("next_schedule", look)
-        delays = (next_at and next_at - now, (await self._look())[1] if has_any else None)
+        delays = [next_at and next_at - now, (await self._look())[1] if has_any else None]
+        delays.append((await self._look_at_pipelines())[1])
         return is_due, min(filter(None, delays), default=None)
 
+    async def _look_at_pipelines(self) -> tuple[str, int | None]:
+        return await look_at_pipelines(self.app, self.opened, queues=self._queues)
+
     async def _look(self) -> tuple[list[Run], int | None]:
-        """A run that is claimed, if there is one, and how long until the next one is due."""
-        served = self.app._registry.served(self._queues)
-        claimed = ListRuns(namespace=self.app._namespace, status=RunStatus.RUNNING, limit=1)
-
-        async def look(tx: Tx) -> tuple[list[Run], Instant | None, Instant]:
-            due_at = await tx.runs.next_due(namespace=self.app._namespace, served=served)
-            return await tx.runs.list(claimed), due_at, await tx.now()
-
-        running, due_at, now = await self.opened.engine.parts.store.read("next_due", look)
-        return running, None if due_at is None else max(0, due_at - now)
+        return await look_at_runs(self.app, self.opened, queues=self._queues)

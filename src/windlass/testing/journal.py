@@ -35,7 +35,11 @@ class Event(StrEnum):
     WOKE = "woke"  # a sleep is over for the code
     VALUE = "value"  # something the code may rely on at every replay: time, chance
     GIVEN = "given"  # a job was told how its upstreams ended, and what they returned
-    CLAIMED = "claimed"  # a claim was answered, with these runs
+    HANDLED = "handled"  # a phase of a handler was entered, with these events
+    PUBLISHED = "published"  # a handler is about to return, and has published these
+    CALLED = "called"  # an effect was called, and the outside world did this
+    RECONCILED = "reconciled"  # … was asked about it, and answered this
+    CLAIMED = "claimed"  # a claim was answered, with these runs or pipelines
     SENT = "sent"  # a worker is about to write under its token
     ANSWERED = "answered"  # … and got this answer
     STOPPING = "stopping"  # a worker was told to leave in order

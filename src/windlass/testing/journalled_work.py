@@ -36,6 +36,7 @@ from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
 from windlass.testing.journal import Event, Journal
+from windlass.testing.journalled_pipelines import JournalledPipelines
 
 T = TypeVar("T")
 
@@ -114,7 +115,7 @@ class JournalledJobs(JournalledPresence):
         return fields
 
 
-class JournalledWork(JournalledJobs):
+class JournalledWork(JournalledJobs, JournalledPipelines):
     """api.service.Work, passed through. `who` tells the writes of a real worker from those a test makes by hand."""
 
     async def look_at_claims(self, command: LookAtClaims) -> tuple[ClaimState, ...]:

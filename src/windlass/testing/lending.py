@@ -8,13 +8,19 @@ from windlass.app import App
 from windlass.assembly import Opened
 from windlass.client.client import Client
 from windlass.client.opening import Opening
+from windlass.client.pipelines import Pipelines
+from windlass.client.publishing import Publishing
+from windlass.client.schedules import Schedules
 from windlass.define.registry import Registry
 
 
 def give_registry(app: App, registry: Registry) -> None:
-    """Let an app that is not open yet run and start what is declared there."""
+    """Let an app that is not open yet run, start and publish to what is declared there."""
     app._registry = registry
-    app._client = Client(app._door())
+    door = app._door()
+    app._client, app._schedules = Client(door), Schedules(door, app._schedule_service)
+    app._publishing = Publishing(door, app._pipeline_service, control=app._pipeline_control, program=app._program)
+    app._pipelines = Pipelines(door, service=app._pipeline_service, control=app._pipeline_control)
 
 
 class Lending:

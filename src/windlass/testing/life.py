@@ -26,7 +26,7 @@ from windlass.testing.check_claims import DELAYED, WORKER
 from windlass.testing.clients import Client
 from windlass.testing.clock import FakeClock
 from windlass.testing.duties import Duties
-from windlass.testing.evidence import Snapshot
+from windlass.testing.evidence import PipedRows, Snapshot, take_snapshot
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
 from windlass.testing.harness import Stuck
 from windlass.testing.journal import Event, Journal, Line, read_journal
@@ -231,13 +231,18 @@ class Life:
         """To the next due time if nothing is at work and nobody looks for the dead; else from timer to timer."""
         timer = self.clock.next_timer() or SECOND
         due = [run.available_at - self.clock.now() for run in runs if run.available_at is not None]
-        is_at_work = any(worker.executions for worker in self.workers)
+        is_at_work = any(worker.executions or worker.pipelines.count for worker in self.workers)
         is_at_work |= self.settings.probe_for > 0 and any(run.status is RunStatus.RUNNING for run in runs)
         return timer if is_at_work or not due or min(due) <= 0 else min(due)
 
     async def _employ(self, leave: asyncio.Event, slots: int) -> None:
         async with self.app.worker(slots=slots):
             await leave.wait()
+
+
+async def piped_rows(life: Life) -> PipedRows:
+    """What stands in pipelines now."""
+    return (await take_snapshot(life._opened.engine.parts.store, at=0, life=0, is_judged=False)).piped
 
 
 def _has_pauses(loop: asyncio.AbstractEventLoop) -> bool:

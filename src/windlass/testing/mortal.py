@@ -45,10 +45,12 @@ from windlass.model.commands import (
     WaitStep,
 )
 from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
-from windlass.model.run import RunId, WorkerId
+from windlass.model.run import WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
+from windlass.testing.mortal_pipelines import WHAT as pipeline_writes
+from windlass.testing.mortal_pipelines import MortalPipelines
 from windlass.worker.worker import Worker
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ WHAT = {
     "hold_run": "pause",
     "release_run": "release",
     "renew_claim": "renewal of the claim",
+    **pipeline_writes,
 }
 
 
@@ -129,7 +132,8 @@ class MortalPresence:
         self._work, self._fate, self._on_death = work, fate, on_death
 
     async def register_worker(self, command: RegisterWorker) -> LockKind | None:
-        return await self._while_alive(self._work.register_worker, command)
+        # No silence for ever: whoever ends a worker waits for registrations that are on their way, dead or alive.
+        return None if self.is_dead else await self._work.register_worker(command)
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
         return await self._while_alive(self._work.listen, namespace, worker, wait_for)
@@ -168,12 +172,12 @@ class MortalPresence:
         return answer
 
 
-class MortalWork(MortalPresence):
+class MortalWork(MortalPresence, MortalPipelines):
     """api.service.Work: every write about a run is a place to die, before it and behind it."""
 
     def __init__(self, work: Work, fate: Fate, *, on_death: Callable[[MortalWork], None]) -> None:
         super().__init__(work, fate, on_death=on_death)
-        self._workflows: dict[RunId, str] = {}
+        self._workflows: dict[str, str] = {}  # by run; a pipeline is known by its name
 
     def die(self) -> None:
         """From now on nothing passes. What the worker had sent before may still be carried out."""
@@ -221,21 +225,22 @@ class MortalWork(MortalPresence):
     ) -> Answer[T]:
         """Send a write at once, unless the worker dies before; its answer is lost if the worker dies behind it."""
         answer: Answer[T] = Answer()
-        lost = ClaimLost(command.run_id, token=command.token)
-        if self.is_dead or self._reach(write, command.run_id, keys, is_after=False):
+        subject = str(getattr(command, "pipeline", "") or getattr(command, "subject", "") or command.run_id)
+        lost = ClaimLost(subject, token=command.token)
+        if self.is_dead or self._reach(write, subject, keys, is_after=False):
             answer.settle(lost)
             return answer
 
         def answered(outcome: Any) -> None:
             is_refused = isinstance(outcome, Exception)
-            is_lost = self.is_dead or (not is_refused and self._reach(write, command.run_id, keys, is_after=True))
+            is_lost = self.is_dead or (not is_refused and self._reach(write, subject, keys, is_after=True))
             answer.settle(lost if is_lost else outcome)
 
         answer_of(call(command)).then(answered)
         return answer
 
-    def _reach(self, write: str, run_id: RunId, keys: tuple[str, ...] = (), *, is_after: bool) -> bool:
-        workflow = self._workflows.get(run_id, run_id)
+    def _reach(self, write: str, subject: str, keys: tuple[str, ...] = (), *, is_after: bool) -> bool:
+        workflow = self._workflows.get(subject, subject)
         if self._fate.reach(CrashPoint(write, workflow, keys, 0, is_after)):
             self.die()
         return self.is_dead

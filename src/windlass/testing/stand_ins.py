@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from windlass.define import signature
 from windlass.define.current import current_step
+from windlass.define.handler_definition import EffectDefinition
+from windlass.define.handlers import Handlers
 from windlass.define.registry import Registry
 from windlass.define.workflow import StepDefinition, WorkflowDefinition
 from windlass.errors import InvalidInput
@@ -49,6 +51,12 @@ class StandIns:
         except TypeError:  # not hashable
             return function
 
+    def asked(self, effect: EffectDefinition | None) -> EffectDefinition | None:
+        """An effect, with whoever is asked whether it happened."""
+        if effect is None or effect.reconcile is None:
+            return effect
+        return replace(effect, reconcile=self.playing(effect.reconcile))
+
     def counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def enter(*args: Any) -> Any:
             step = current_step()
@@ -71,15 +79,31 @@ class StandIns:
         return cast
 
 
+class BorrowedHandlers(Handlers):
+    """What is declared about pipelines, in the very place of the lender, and played by stand-ins."""
+
+    __slots__ = ("cast",)  # all else is written where the lender sees it
+
+    def __init__(self, lender: Handlers, cast: StandIns) -> None:
+        self.__dict__ = vars(lender)
+        self.cast = cast
+
+    def effect_of_name(self, name: str) -> EffectDefinition | None:
+        return self.cast.asked(super().effect_of_name(name))
+
+
 class BorrowedRegistry(Registry):
     """What another registry has declared or will declare, played by stand-ins. The other one does not change."""
 
     def __init__(self, lender: Registry, cast: StandIns) -> None:
         self.__dict__.update(vars(lender))  # the same tables, so that a later declaration is seen here too
+        self.handlers = BorrowedHandlers(lender.handlers, cast)
         self.cast = cast
 
     def describe_step(self, function: Callable[..., Any], name: str | None = None) -> StepDefinition:
         known = super().describe_step(function, name)
+        if known.effect is not None:
+            known = replace(known, effect=self.cast.asked(known.effect))
         playing = self.cast.playing(function)
         called = self.cast.counted(playing) if self.cast.is_counting else playing
         return known if called is function else replace(known, function=called, is_async=signature.is_async(playing))

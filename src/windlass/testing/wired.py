@@ -51,6 +51,7 @@ class Wired(Embedded):
             remote.admin,
             remote.graphs,
         )
+        wired.pipelines, wired.pipeline_control = remote.pipelines, remote.pipeline_control
         return wired
 
     server: GrpcServer
@@ -59,7 +60,7 @@ class Wired(Embedded):
     _gate: Gate
     _asked = 0  # calls that are not answered yet
     _at_work = 0  # those of them that have arrived
-    _polls = 0  # those of them that claim runs, or wait for some
+    _polls = 0  # those of them that claim runs or pipelines, or wait for some
 
     @property
     def is_at_rest(self) -> bool:
@@ -69,7 +70,7 @@ class Wired(Embedded):
     @property
     def _waiting(self) -> int:
         subscribers = self.engine.parts.hub._subscribers
-        queues = {item for topic, found in subscribers.items() if topic[0] == "queue" for item in found}
+        queues = {item for topic, found in subscribers.items() if topic[0] in ("queue", "pipelines") for item in found}
         return sum(item.is_waiting for item in queues)
 
     def _count_calls(self, channel: Channel) -> None:
@@ -85,7 +86,7 @@ class Wired(Embedded):
         channel._once = once  # type: ignore[method-assign]
 
     def _counting(self, row: Row) -> Row:
-        handle, is_poll = row.handle, row.operation == "claim_runs"
+        handle, is_poll = row.handle, row.operation in ("claim_runs", "claim_pipelines")
 
         async def handled(call: Call, asked: Any) -> Any:
             self._at_work += 1

@@ -175,6 +175,16 @@ class Served(_message.Message):
     version: str
     def __init__(self, queue: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
+class ServedPipeline(_message.Message):
+    __slots__ = ("queue", "name", "revision")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    name: str
+    revision: str
+    def __init__(self, queue: _Optional[str] = ..., name: _Optional[str] = ..., revision: _Optional[str] = ...) -> None: ...
+
 class Run(_message.Message):
     __slots__ = ("namespace", "id", "name", "version", "queue", "priority", "status", "available_at", "token", "worker", "poll", "attempts", "recoveries", "created_at", "started_at", "finished_at", "expires_at", "is_held", "parent", "parent_step", "unmet", "starts_at", "retry_of", "origin", "begun_at", "schedule", "slot", "scheduled_at", "kind", "ready_at")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -316,7 +326,7 @@ class LogEntry(_message.Message):
     def __init__(self, seq: _Optional[int] = ..., namespace: _Optional[str] = ..., subject_kind: _Optional[str] = ..., subject_id: _Optional[str] = ..., from_status: _Optional[str] = ..., to_status: _Optional[str] = ..., cause: _Optional[str] = ..., at: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ("namespace", "id", "host", "pid", "served", "slots", "active", "completed", "failed", "started_at", "seen_at", "stopped_at", "lock", "is_draining")
+    __slots__ = ("namespace", "id", "host", "pid", "served", "slots", "active", "completed", "failed", "started_at", "seen_at", "stopped_at", "lock", "is_draining", "pipelines")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -331,6 +341,7 @@ class Worker(_message.Message):
     STOPPED_AT_FIELD_NUMBER: _ClassVar[int]
     LOCK_FIELD_NUMBER: _ClassVar[int]
     IS_DRAINING_FIELD_NUMBER: _ClassVar[int]
+    PIPELINES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     host: str
@@ -345,7 +356,8 @@ class Worker(_message.Message):
     stopped_at: int
     lock: LockKind
     is_draining: bool
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[Served, _Mapping]]] = ..., slots: _Optional[int] = ..., active: _Optional[int] = ..., completed: _Optional[int] = ..., failed: _Optional[int] = ..., started_at: _Optional[int] = ..., seen_at: _Optional[int] = ..., stopped_at: _Optional[int] = ..., lock: _Optional[_Union[LockKind, str]] = ..., is_draining: bool = ...) -> None: ...
+    pipelines: _containers.RepeatedCompositeFieldContainer[ServedPipeline]
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[Served, _Mapping]]] = ..., slots: _Optional[int] = ..., active: _Optional[int] = ..., completed: _Optional[int] = ..., failed: _Optional[int] = ..., started_at: _Optional[int] = ..., seen_at: _Optional[int] = ..., stopped_at: _Optional[int] = ..., lock: _Optional[_Union[LockKind, str]] = ..., is_draining: bool = ..., pipelines: _Optional[_Iterable[_Union[ServedPipeline, _Mapping]]] = ...) -> None: ...
 
 class StartedRun(_message.Message):
     __slots__ = ("run_id", "is_repeat")

@@ -1,5 +1,6 @@
 from windlass.v1 import graph_pb2 as _graph_pb2
 from windlass.v1 import model_pb2 as _model_pb2
+from windlass.v1 import pipeline_work_pb2 as _pipeline_work_pb2
 from windlass.v1 import workflow_pb2 as _workflow_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -10,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class RegisterRequest(_message.Message):
-    __slots__ = ("namespace", "id", "host", "pid", "served", "slots", "is_return")
+    __slots__ = ("namespace", "id", "host", "pid", "served", "slots", "is_return", "pipelines")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +19,7 @@ class RegisterRequest(_message.Message):
     SERVED_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     IS_RETURN_FIELD_NUMBER: _ClassVar[int]
+    PIPELINES_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     host: str
@@ -25,7 +27,8 @@ class RegisterRequest(_message.Message):
     served: _containers.RepeatedCompositeFieldContainer[_model_pb2.Served]
     slots: int
     is_return: bool
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., slots: _Optional[int] = ..., is_return: bool = ...) -> None: ...
+    pipelines: _containers.RepeatedCompositeFieldContainer[_model_pb2.ServedPipeline]
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., slots: _Optional[int] = ..., is_return: bool = ..., pipelines: _Optional[_Iterable[_Union[_model_pb2.ServedPipeline, _Mapping]]] = ...) -> None: ...
 
 class RegisterResponse(_message.Message):
     __slots__ = ()
@@ -90,7 +93,7 @@ class DeregisterResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class PollRequest(_message.Message):
-    __slots__ = ("namespace", "worker", "poll_id", "served", "limit", "visibility_for", "visibilities", "wait_for", "expects_more")
+    __slots__ = ("namespace", "worker", "poll_id", "served", "limit", "visibility_for", "visibilities", "wait_for", "expects_more", "is_called_off")
     class VisibilitiesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +110,7 @@ class PollRequest(_message.Message):
     VISIBILITIES_FIELD_NUMBER: _ClassVar[int]
     WAIT_FOR_FIELD_NUMBER: _ClassVar[int]
     EXPECTS_MORE_FIELD_NUMBER: _ClassVar[int]
+    IS_CALLED_OFF_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     worker: str
     poll_id: int
@@ -116,7 +120,8 @@ class PollRequest(_message.Message):
     visibilities: _containers.ScalarMap[str, int]
     wait_for: int
     expects_more: bool
-    def __init__(self, namespace: _Optional[str] = ..., worker: _Optional[str] = ..., poll_id: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., limit: _Optional[int] = ..., visibility_for: _Optional[int] = ..., visibilities: _Optional[_Mapping[str, int]] = ..., wait_for: _Optional[int] = ..., expects_more: bool = ...) -> None: ...
+    is_called_off: bool
+    def __init__(self, namespace: _Optional[str] = ..., worker: _Optional[str] = ..., poll_id: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., limit: _Optional[int] = ..., visibility_for: _Optional[int] = ..., visibilities: _Optional[_Mapping[str, int]] = ..., wait_for: _Optional[int] = ..., expects_more: bool = ..., is_called_off: bool = ...) -> None: ...
 
 class PollResponse(_message.Message):
     __slots__ = ("runs", "claimed_after")
@@ -301,7 +306,7 @@ class BeginStepsRequest(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[BeginStep, _Mapping]]] = ...) -> None: ...
 
 class CompleteStep(_message.Message):
-    __slots__ = ("run_id", "token", "key", "kind", "attempt", "order", "failures", "input_hash", "output", "ran_for", "renew_for")
+    __slots__ = ("run_id", "token", "key", "kind", "attempt", "order", "failures", "input_hash", "output", "ran_for", "renew_for", "effect")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -313,6 +318,7 @@ class CompleteStep(_message.Message):
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     RAN_FOR_FIELD_NUMBER: _ClassVar[int]
     RENEW_FOR_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     token: int
     key: str
@@ -324,7 +330,8 @@ class CompleteStep(_message.Message):
     output: bytes
     ran_for: int
     renew_for: int
-    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., output: _Optional[bytes] = ..., ran_for: _Optional[int] = ..., renew_for: _Optional[int] = ...) -> None: ...
+    effect: bool
+    def __init__(self, run_id: _Optional[str] = ..., token: _Optional[int] = ..., key: _Optional[str] = ..., kind: _Optional[_Union[_model_pb2.StepKind, str]] = ..., attempt: _Optional[int] = ..., order: _Optional[int] = ..., failures: _Optional[int] = ..., input_hash: _Optional[bytes] = ..., output: _Optional[bytes] = ..., ran_for: _Optional[int] = ..., renew_for: _Optional[int] = ..., effect: bool = ...) -> None: ...
 
 class CompleteStepsRequest(_message.Message):
     __slots__ = ("namespace", "steps")

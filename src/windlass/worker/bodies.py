@@ -16,6 +16,7 @@ from windlass.model.time import Duration, Instant
 from windlass.telemetry.observer import RunWatch, StepEnd
 from windlass.worker import failures
 from windlass.worker.calls import Body, Call
+from windlass.worker.effects import EffectBody, Unfinished
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -43,6 +44,7 @@ class Bodies:
         stops_in = execution.tenure.until - now
         if definition.timeout_for is not None:
             stops_in = min(stops_in, definition.timeout_for)
+        if definition.timeout_for is not None and definition.effect is None:
             body.timer = host.clock.call_later(definition.timeout_for, self._time_out, body)
         info = StepInfo(
             key=call.key,
@@ -59,7 +61,9 @@ class Bodies:
                 name=definition.name, key=call.key, attempt=call.attempt, context=context
             )
         self.working.add(body)
-        if definition.is_async:
+        if definition.effect is not None:  # sees to its own time-out: passed, it says nothing about what happened
+            host.runners.enter(body, EffectBody(execution, body, definition).perform(), self._ended)
+        elif definition.is_async:
             try:
                 coroutine = context.run(definition.function, *call.args)
             except Exception as error:  # wrong arguments: the coroutine was never made
@@ -70,6 +74,11 @@ class Bodies:
             body.work.add_done_callback(functools.partial(self._thread_ended, body), context=host.context)
         if not execution.claimed.recoveries:
             host.observe()
+
+    @property
+    def has_effects(self) -> bool:
+        """Is an effect being called, or asked about? Not a thread that passed its time-out: that may never end."""
+        return any(_is_effect(body) and not body.is_timed_out for body in self.working)
 
     def stop_all(self) -> None:
         """Cancel what can be cancelled. Nothing of it is reported any more."""
@@ -85,6 +94,12 @@ class Bodies:
             if begun:
                 await asyncio.wait(begun)
             await asyncio.sleep(0)  # what has not begun is over in the next turn
+
+    async def effects_left(self) -> None:
+        """Until those that could be stopped have said what is known of them."""
+        begun = [body.work for body in self.working if body.work and _is_effect(body) and not body.is_thread]
+        if begun:
+            await asyncio.wait(begun)
 
     def threads(self) -> list[str]:
         """Steps whose thread is still at work."""
@@ -193,6 +208,9 @@ class Bodies:
         self._execution.reports.complete(call, stored, decoded, entered_at=body.entered_at, now=now)
 
     def _raised(self, body: Body, error: BaseException) -> None:
+        if isinstance(error, Unfinished):
+            error.tell(self._execution, body)
+            return
         definition = body.call.definition
         assert definition is not None
         host = self._host
@@ -204,6 +222,10 @@ class Bodies:
                 kind=FailureKind.LOGIC, type=type(broken).__qualname__, message=reason, step=body.call.key
             )
         self._execution.on_failure(body, failure)
+
+
+def _is_effect(body: Body) -> bool:
+    return body.call.definition is not None and body.call.definition.effect is not None
 
 
 async def _raise(error: Exception) -> NoReturn:

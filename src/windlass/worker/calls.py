@@ -62,6 +62,7 @@ class Call:
     awaits: str | None = None
     detail: bytes | None = None
     child: StartChild | None = None
+    is_effect = False  # on the ledger, and it has returned
     read: Read | None = None  # of a wait: what its result means to the code
 
     def __init__(self, key: str, kind: StepKind, input_hash: bytes, record: StepRecord | None) -> None:

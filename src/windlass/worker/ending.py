@@ -52,7 +52,12 @@ class Ending:
     def stop(self) -> None:
         """The worker's grace is over: stop the bodies and give the run back."""
         if not self._execution.is_over:
-            self.end(last_words.release(self._execution))
+            self.end(self._give_back())
+
+    async def _give_back(self) -> None:
+        """Effects that were stopped say so first, which nobody could under another claim."""
+        await self._execution.bodies.effects_left()
+        await last_words.release(self._execution)
 
     def end(self, report: Coroutine[Any, Any, None] | None) -> None:
         """Close the context, stop what is at work, write the last word; free the slot once nothing runs any more."""

@@ -67,6 +67,7 @@ class Execution:
         self.waits = Waits(self)
         self.entering = Entering(self)
         self.is_held = False  # a person wants the run paused
+        self._doubt: Failure | None = None  # what only a person can tell, before the run goes on
         self._expiry: Timer | None = None
         self._mismatch: ReplayMismatch | None = None
         self._is_nudged = False
@@ -91,8 +92,8 @@ class Execution:
 
     @property
     def is_leaving(self) -> bool:
-        """No new body is entered: the worker stops, or a person wants the run paused."""
-        return self.host.is_draining or self.is_held
+        """No new body is entered: the worker stops, or a person wants the run paused, or has to be asked."""
+        return self.host.is_draining or self.is_held or self._doubt is not None
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         context = self.host.context.copy()
@@ -181,6 +182,9 @@ class Execution:
             return
         if self._mismatch is not None:
             self.ending.end(last_words.hold(self, self._mismatch))
+            return
+        if self._doubt is not None and not self.bodies.has_effects:
+            self.ending.end(last_words.hold(self, self._doubt))
             return
         if self._root is not None and self._root.done():
             self._finish(self._root)
@@ -296,14 +300,18 @@ class Execution:
 
     # --- what became of it --------------------------------------------------------------------------------------------
 
-    def on_failure(self, body: Body, failure: Failure) -> None:
+    def on_failure(self, body: Body, failure: Failure, *, is_doubt: bool = False) -> None:
+        """`is_doubt`: a person has to be asked, once other effects have ended: stopped, they were in doubt as well."""
         self.alone.call = None
         how = StepEnd.TIMED_OUT if body.is_timed_out else StepEnd.FAILED
         body.left(how, now=self.host.clock.monotonic(), error=failure.type)
         if body.call.group is not None:
             body.call.group.running -= 1
         failures.tell_step(self.claimed, body, failure)
-        self._failed.append((body, failure))
+        if is_doubt:
+            self._doubt = self._doubt or failure
+        else:
+            self._failed.append((body, failure))
         self.nudge()  # and not at once: what fails in the same turn is written together
 
     def on_interrupt(self, body: Body) -> None:

@@ -47,15 +47,15 @@ def of_step(
             return declared
     kind, data, retry_after = _kind_of(error, classify), None, None
     if isinstance(error, StepError):
-        data = _encoded(error.data, codec)
-        if error.retry_after is not None:
+        data = encoded_data(error.data, codec)
+        if error.retry_after is not None and kind is not FailureKind.INDETERMINATE:  # which only an effect can be
             retry_after = to_duration(error.retry_after, what="retry_after")
     never = definition.retry.never if definition.retry is not None else ()
     return Failure(
         kind=kind,
         type=_type_name(error),
         message=safe_text(error),
-        traceback=_traceback_text(error),
+        traceback=traceback_text(error),
         data=data,
         retry_after=retry_after,
         is_final=isinstance(error, never),
@@ -70,12 +70,12 @@ def of_workflow(error: BaseException, *, codec: Codec) -> Failure:
             kind=FailureKind(error.kind),
             type=error.type,
             message=error.message,
-            traceback=error.traceback or _traceback_text(error),
-            data=_encoded(error.data, codec),
+            traceback=error.traceback or traceback_text(error),
+            data=encoded_data(error.data, codec),
             step=error.step,
         )
     return Failure(
-        kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=_traceback_text(error)
+        kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=traceback_text(error)
     )
 
 
@@ -145,7 +145,7 @@ def _declared(error: BaseException, *, codec: Codec, key: str) -> Failure | None
         kind=FailureKind.LOGIC,
         type=_type_name(error),
         message=safe_text(error),
-        traceback=_traceback_text(error),
+        traceback=traceback_text(error),
         data=data,
         is_final=True,
         is_declared=True,
@@ -178,7 +178,7 @@ def _type_name(error: BaseException) -> str:
     return type(error).__qualname__
 
 
-def _encoded(data: Any, codec: Codec) -> bytes | None:
+def encoded_data(data: Any, codec: Codec) -> bytes | None:
     if data is None:
         return None
     try:
@@ -195,7 +195,7 @@ def _users_part(error: BaseException) -> TracebackType | None:
     return part or error.__traceback__
 
 
-def _traceback_text(error: BaseException) -> str:
+def traceback_text(error: BaseException) -> str:
     try:
         told = traceback.TracebackException(
             type(error), error, _users_part(error), limit=DEEPEST_TRACEBACK, compact=True

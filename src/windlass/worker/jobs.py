@@ -10,14 +10,15 @@ from typing import Any
 from windlass.define.job_context import JobContext, Needs, read_input
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, WindlassError
-from windlass.model.commands import Claim, ClaimedRun, FinishRun
+from windlass.model.commands import ClaimedRun, FinishRun
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.graph import AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import RunStatus
 from windlass.worker.context import RunContext
 from windlass.worker.execute import Execution
 from windlass.worker.host import Host
-from windlass.worker.last_words import LATER, NO_DELAY
+from windlass.worker.last_words import LATER
+from windlass.worker.unstarted import give_back
 
 LOGGER = logging.getLogger("windlass.worker")
 
@@ -57,7 +58,7 @@ class Jobs:
         except Exception as error:
             LOGGER.warning("%d jobs are given back: what they need cannot be read: %s", len(jobs), error)
             for run in jobs:
-                self._spawn(self._give_back(run, is_later=True))
+                self._spawn(give_back(self._host, run, delay_for=LATER))
             if not isinstance(error, WindlassError):
                 raise
             return
@@ -68,7 +69,7 @@ class Jobs:
             if run.run_id not in found:
                 LOGGER.info("Job %s is dropped: its claim is lost", run.run_id)
             elif self._host.is_draining:
-                self._spawn(self._give_back(run))
+                self._spawn(give_back(self._host, run))
             else:
                 self._begin(run, found[run.run_id])
 
@@ -78,12 +79,6 @@ class Jobs:
         if found is None or graph is None:
             return None
         return read_input(found.input, graph.input_type, self._host.codec)
-
-    async def _give_back(self, run: ClaimedRun, *, is_later: bool = False) -> None:
-        delay_for = LATER if is_later else NO_DELAY
-        await self._host.work.release_run(
-            Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token, delay_for=delay_for)
-        )
 
     async def open_graph(self, run: ClaimedRun, definition: WorkflowDefinition) -> None:
         """Make the run of a graph that graph: from then on its jobs are claimed like any run.

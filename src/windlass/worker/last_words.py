@@ -94,9 +94,11 @@ def _ended(execution: Execution, status: RunStatus, failure: Failure | None) -> 
         failures.tell_run(execution.claimed, failure)
 
 
-async def hold(execution: Execution, error: ReplayMismatch) -> None:
-    reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(error), step=error.step)
-    claimed = execution.claimed
+async def hold(execution: Execution, why: ReplayMismatch | Failure) -> None:
+    """A person has to look before it goes on."""
+    reason, claimed = why, execution.claimed
+    if isinstance(reason, ReplayMismatch):
+        reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(why), step=reason.step)
     await execution.host.work.hold_run(
         HoldRun(namespace=execution.host.namespace, run_id=claimed.run_id, token=claimed.token, reason=reason)
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.answers import seen
 from windlass.codec import Codec
 from windlass.define.context import RAISE, Context
 from windlass.define.event import Event
@@ -117,7 +118,6 @@ async def race(awaitables: Mapping[str, Awaitable[Any]]) -> tuple[str, Any]:
             task.cancel()
         if losers:
             await asyncio.wait(losers)
-        for task in losers:
-            if not task.cancelled():
-                task.exception()  # seen: its branch was given up
+        for task in tasks.values():
+            seen(task)  # its branch was given up; of the winner more is heard below
     return winner, await tasks[winner]

@@ -13,7 +13,7 @@ from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
 from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, RegisterWorker
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
-from windlass.model.worker import EndedRuns, LockKind, Served
+from windlass.model.worker import EndedRuns, LockKind, Served, ServedPipeline
 from windlass.worker.execute import Execution
 from windlass.worker.host import Host
 
@@ -31,7 +31,9 @@ class Presence:
     heartbeat_for: Duration  # between two signs of life
     drain: Callable[[], None]  # called whenever it is heard that the worker should leave
     served: Callable[[], tuple[Served, ...]]
+    pipelines: Callable[[], tuple[ServedPipeline, ...]]  # that are served
     executions: Collection[Execution]
+    active: Callable[[], int]  # how many slots are taken
     lock: LockKind | None = None
     is_returning: bool = False
     completed: int = 0
@@ -48,6 +50,7 @@ class Presence:
             host=socket.gethostname(),
             pid=os.getpid(),
             served=self.served(),
+            pipelines=self.pipelines(),
             slots=self.slots,
             is_return=is_return,
         )
@@ -88,7 +91,7 @@ class Presence:
             Heartbeat(
                 namespace=self.host.namespace,
                 id=self.id,
-                active=len(self.executions),
+                active=self.active(),
                 completed=self.completed,
                 failed=self.failed,
                 is_draining=self.host.is_draining,
@@ -143,7 +146,13 @@ class Presence:
 
     async def _look(self, *, everyone: bool) -> None:
         probed = await self.host.work.probe_workers(
-            ProbeWorkers(namespace=self.host.namespace, worker=self.id, served=self.served(), everyone=everyone)
+            ProbeWorkers(
+                namespace=self.host.namespace,
+                worker=self.id,
+                served=self.served(),
+                pipelines=self.pipelines(),
+                everyone=everyone,
+            )
         )
         if not probed.is_registered:
             await self.come_back()

@@ -21,6 +21,7 @@ from windlass.model.commands import (
 from windlass.model.failure import Failure
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.time import SECOND, Duration, Instant
+from windlass.rules.retries import counts
 from windlass.runtime import Timer
 from windlass.telemetry.observer import Departure
 from windlass.worker import recall
@@ -71,6 +72,7 @@ class Reports:
             output=stored,
             ran_for=Duration(now - entered_at),
             renew_for=self._execution.tenure.renewal(now=now),
+            effect=call.is_effect,
         )
         # Measured once: sent again it may only repeat what the first one has renewed.
         self._send(command, call, decoded, now)
@@ -240,7 +242,7 @@ class Reports:
             if verdict.due_in is None:
                 over.append((order, call, recall.failed(failure, call, self._host.codec), verdict.at))
             else:
-                call.attempt, call.failures = call.attempt + 1, call.failures + 1
+                call.attempt, call.failures = call.attempt + 1, call.failures + counts(failure)
                 self._execution.waits.time(call, verdict.due_in)
         return over
 

@@ -27,6 +27,8 @@ from types import CoroutineType
 from typing import Any
 from weakref import WeakSet
 
+from windlass.answers import seen
+
 OWNER: ContextVar[TaskTree] = ContextVar("windlass_run_tasks")
 
 _GROUP_FILE = asyncio.TaskGroup.__aexit__.__code__.co_filename
@@ -106,8 +108,7 @@ class TaskTree:
         """The run is over here: what its tasks still raise is an answer to that, and nobody else will look at it."""
         self._is_left = True
         for task in self.paths:
-            if task.done():
-                _see(task)
+            seen(task)
 
     def forget_all(self) -> None:
         self.paths.clear()
@@ -152,7 +153,7 @@ class TaskTree:
             del self.paths[task]
         self._children.pop(task, None)
         if self._is_left:
-            _see(task)
+            seen(task)
         self._on_done()
 
 
@@ -218,12 +219,6 @@ def _break(task: asyncio.Task[Any]) -> None:
     with suppress(RuntimeError):  # its `finally` awaits something: nobody is left to go on with it
         task.get_coro().close()
     asyncio.Future.cancel(task)  # as the future it is, and not as a task
-
-
-def _see(task: asyncio.Task[Any]) -> None:
-    """Else asyncio would report that an exception was never retrieved."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _plain_task(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:

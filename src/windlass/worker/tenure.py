@@ -7,12 +7,13 @@ by then another worker may have the run.
 from __future__ import annotations
 
 from windlass.model.commands import ClaimedRun
+from windlass.model.pipeline_work import ClaimedPipeline
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import Clock
 
 
 class Tenure:
-    def __init__(self, claimed: ClaimedRun, clock: Clock) -> None:
+    def __init__(self, claimed: ClaimedRun | ClaimedPipeline, clock: Clock) -> None:
         self._clock = clock
         self.visibility_for = claimed.visibility_for
         self.until = _until(claimed.asked_at, claimed.visibility_for)
@@ -34,6 +35,16 @@ class Tenure:
             return self.renewal(now=now)
         # What is left right after a renewal is a little less than was asked for.
         return visibility_for if self.until - now < visibility_for * 4 // 5 else None
+
+    def usable(self) -> Duration:
+        """How long code may take that was given no time-out of its own: the rest is for what is written behind it."""
+        return Duration(self.visibility_for * 4 // 5)
+
+    def needed_for(self, timeout_for: Duration, *, now: int) -> Duration | None:
+        """For code with a time-out: how long a claim to ask for first, or None if what is left will do."""
+        if self.until - now >= timeout_for + timeout_for // 10:
+            return None
+        return max(self.visibility_for, Duration(timeout_for * 5 // 4))
 
 
 def _until(asked_at: int, visibility_for: Duration) -> int:

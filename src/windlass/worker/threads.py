@@ -46,13 +46,24 @@ class Threads:
             return False
         return True
 
-    def submit(self, call: Callable[[], Any], *, context: contextvars.Context) -> asyncio.Future[Any]:
+    def reserve(self) -> None:
+        """Keep room for a job that begins in a moment, as there is by now: see `has_room`."""
+        self._busy += 1
+
+    def give_up(self) -> None:
+        """The job that room was kept for does not begin."""
+        self._busy -= 1
+        self._tell()
+
+    def submit(
+        self, call: Callable[[], Any], *, context: contextvars.Context, is_reserved: bool = False
+    ) -> asyncio.Future[Any]:
         """Run the call in a thread. Cancelling the future does not stop the thread: nothing can."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._have_idle_thread()
         with self._lock:
             self._idle -= 1  # this job is for one of them
-        self._busy += 1
+        self._busy += not is_reserved
         self._jobs.put((call, future, context))
         return future
 
@@ -81,12 +92,14 @@ class Threads:
             self._answer(future, value, error)
             del call, future, context, value, error
 
+    def _tell(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for tell in waiting:
+            tell()
+
     def _answer(self, future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
         def settle() -> None:
-            self._busy -= 1
-            waiting, self._waiting = self._waiting, []
-            for tell in waiting:
-                tell()
+            self.give_up()
             if future.cancelled():
                 return
             if error is None:

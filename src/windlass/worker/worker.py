@@ -11,17 +11,15 @@ from typing import Any, NoReturn
 
 from windlass.codec import Codec
 from windlass.define.registry import Registry
-from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, NotFound, WindlassError
-from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, HoldRun
+from windlass.errors import InvalidInput, WindlassError
+from windlass.model.commands import ClaimedRun, ClaimRuns
 from windlass.model.duration import describe
-from windlass.model.failure import Failure, FailureKind
 from windlass.model.graph import NeedsOf
 from windlass.model.run import WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
-from windlass.worker import mismatch
+from windlass.worker.arguments import read_arguments
 from windlass.worker.claims import Claims
 from windlass.worker.context import RunContext
 from windlass.worker.drain import Drain
@@ -29,20 +27,23 @@ from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Durations, Host
 from windlass.worker.jobs import JobRunContext, Jobs
-from windlass.worker.last_words import LATER, NO_DELAY
+from windlass.worker.last_words import LATER
 from windlass.worker.noting import Noting
+from windlass.worker.pipelines import Pipelines
+from windlass.worker.polling import Polling, Slots
 from windlass.worker.presence import Presence
 from windlass.worker.runners import Runners
 from windlass.worker.tasks import LoopThread, track_tasks
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
+from windlass.worker.unstarted import give_back, hold
 from windlass.worker.watch import LoopWatch
 
 LOGGER = logging.getLogger("windlass.worker")
 
 FEWEST_THREADS = 32  # for sync steps; a worker with more slots has as many threads as slots
+PLENTY = 4  # free slots for each pipeline that may want one: then nobody has to wait for a turn
 GATHER_FOR = 2 * MILLISECOND  # how long a nearly full worker waits for more free slots before it claims
-FIRST_PAUSE, LONGEST_PAUSE = 100 * MILLISECOND, 5 * SECOND  # between tries while the store does not answer
 
 
 class Worker:
@@ -62,12 +63,12 @@ class Worker:
     ) -> None:
         self.id = WorkerId(ids.worker())
         self._queues, self._slots = queues, slots
-        self._visibility_for, self._poll_for = durations.visibility_for, durations.poll_for
+        self._visibility_for = durations.visibility_for
         self._grace_for = durations.grace_for
         self.drain = Drain()
         self._polls = 0
-        self._claiming: asyncio.Task[list[ClaimedRun]] | None = None
         self._has_news = self._was_full = False
+        self._is_declared = asyncio.Event()
         self._executions: set[Execution] = set()
         self._slot_freed = asyncio.Event()
         self._claims = Claims(clock, self._executions)
@@ -107,7 +108,35 @@ class Worker:
             heartbeat_for=durations.heartbeat_for,
             drain=self._drain,
             served=self._served,
+            pipelines=lambda: self.pipelines.served(),
             executions=self._executions,
+            active=lambda: len(self._executions) + self.pipelines.count,
+        )
+        shared = Slots(free=lambda: self._free_slots, are_short=self._are_slots_short, pace=self._pace)
+        self.polling: Polling[ClaimedRun] = Polling(
+            what="runs",
+            host=self._host,
+            id=self.id,
+            slots=shared,
+            wait_for=durations.poll_for,
+            ready=self._until_ready,
+            wanted=self._wanted,
+            claim=self._claim,
+            begin=self._begin_all,
+            give_back=lambda run: give_back(self._host, run),
+            come_back=self._presence.come_back,
+            spawn=self._spawn,
+        )
+        self.pipelines = Pipelines(
+            host=self._host,
+            id=self.id,
+            queues=queues,
+            durations=durations,
+            slots=shared,
+            until_free=self._wait_for_slots,
+            come_back=self._presence.come_back,
+            spawn=self._spawn,
+            left=self._slot_left,
         )
 
     async def start(self) -> None:
@@ -126,7 +155,12 @@ class Worker:
         self._watch.start()
         self._host.registry.listeners.append(self._declared)
         presence = self._presence
-        for duty in (self._poll(), presence.keep_heartbeat(), presence.keep_listening(), presence.keep_watch()):
+        duties = (presence.keep_heartbeat(), presence.keep_listening(), presence.keep_watch())
+        for duty in (
+            self.polling.run(),
+            self.pipelines.polling.run(),
+            *duties,
+        ):  # those that claim come first, and are stopped first
             self._tasks.append(loop.create_task(duty, context=self._host.context))
 
     def _drain(self) -> None:
@@ -153,7 +187,7 @@ class Worker:
         self._host.registry.listeners.remove(self._declared)
         rest: int = SECOND
         try:
-            await _cancel(self._tasks[:1])
+            await _cancel(self._tasks[:2])
             for execution in tuple(self._executions):
                 execution.nudge()
             await self._wait_for_executions(grace_for)
@@ -164,11 +198,12 @@ class Worker:
     async def _leave(self, wait_for: Duration) -> None:
         for execution in tuple(self._executions):
             execution.ending.stop()
+        self.pipelines.stop()
         await self._wait_for_executions(wait_for)
         self._claims.stop()
         if self._errands:
             await asyncio.wait(self._errands)
-        await _cancel(self._tasks[1:])
+        await _cancel(self._tasks[2:])
         if self._restore is not None:
             self._restore()
         if self._watch is not None:
@@ -179,7 +214,7 @@ class Worker:
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         timer = self._host.clock.call_later(wait_for, over.cancel)
         try:
-            while self._executions and not over.done():
+            while (self._executions or self.pipelines.count) and not over.done():
                 self._all_left = over
                 await asyncio.wait([over])
         finally:
@@ -189,32 +224,18 @@ class Worker:
     def _served(self) -> tuple[Served, ...]:
         return self._host.registry.served(self._queues)
 
-    async def _poll(self) -> None:
-        pause: int = FIRST_PAUSE
+    async def _until_ready(self) -> None:
+        """Wait for a slot, and for something to ask for; say so first if that has changed."""
         while True:
             await self._wait_for_slots()
-            try:
-                if self._has_news:
-                    self._has_news = False
-                    await self._enter_anew()
-                self._claiming = asyncio.get_running_loop().create_task(self._claim(), context=self._host.context)
-                claimed = await self._claiming
-            except asyncio.CancelledError:
-                self._give_unstarted_back()
-                if self._is_cancelled() or not self._has_news:
-                    raise
-                continue
-            except Exception as error:  # the store does not answer, or we have a bug: either way, go on
-                is_bug = not isinstance(error, WindlassError)
-                LOGGER.warning("Worker %s cannot claim: %s", self.id, error, exc_info=is_bug)
-                if isinstance(error, NotFound):  # a server does not know it any more: it was silent for too long
-                    await self._presence.come_back()
-                await self._host.clock.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-                continue
-            pause, self._claiming = FIRST_PAUSE, None
-            for run in self._jobs.take(claimed):
-                self._begin_safely(run)
+            if self._has_news:
+                self._has_news = False
+                await self._enter_anew()
+            if self._served():
+                return
+            self._is_declared.clear()
+            if not self._has_news:
+                await self._is_declared.wait()
 
     async def _enter_anew(self) -> None:
         try:
@@ -226,34 +247,18 @@ class Worker:
     def _declared(self) -> None:
         """Another workflow can be served: ask for it too, now."""
         self._has_news = True
-        if self._claiming is not None:
-            self._claiming.cancel()
+        self._is_declared.set()
+        self.polling.ask_anew()
+        self.pipelines.tell_declared()
 
-    def _give_unstarted_back(self) -> None:
-        """A claim may have come in just as the poll was cancelled; nobody else knows of it."""
-        claiming = self._claiming
-        if claiming is not None and claiming.done() and not claiming.cancelled() and claiming.exception() is None:
-            for run in claiming.result():
-                self._spawn(self._give_back(run))
-
-    def _is_cancelled(self) -> bool:
-        """Was this very task cancelled, and not only the claim it awaits?"""
-        task = asyncio.current_task()
-        return task is not None and task.cancelling() > 0
-
-    async def _claim(self) -> list[ClaimedRun]:
+    async def _claim(self, limit: int, wait_for: Duration) -> list[ClaimedRun]:
         self._polls += 1
-        served = self._served()
-        if not served:  # nothing is declared yet: look again when something may be
-            await self._host.clock.sleep(self._poll_for)
-            return []
-        limit = self._free_slots
         claimed = await self._host.work.claim_runs(
             ClaimRuns(
                 namespace=self._host.namespace,
                 worker=self.id,
                 poll=self._polls,
-                served=served,
+                served=self._served(),
                 limit=limit,
                 visibility_for=self._visibility_for,
                 visibilities={
@@ -261,12 +266,16 @@ class Worker:
                     for item in self._host.registry.workflows
                     if item.visibility_for is not None
                 },
-                wait_for=self._poll_for,
+                wait_for=wait_for,
                 expects_more=self._was_full,
             )
         )
         self._was_full = len(claimed) == limit
         return claimed
+
+    def _begin_all(self, claimed: list[ClaimedRun]) -> None:
+        for run in self._jobs.take(claimed):
+            self._begin_safely(run)
 
     @property
     def executions(self) -> tuple[Execution, ...]:
@@ -274,8 +283,21 @@ class Worker:
         return tuple(self._executions)
 
     @property
+    def handled(self) -> tuple[str, ...]:
+        """The pipelines that occupy a slot here."""
+        return tuple(handling.claimed.name for handling in self.pipelines.handlings)
+
+    @property
     def _free_slots(self) -> int:
-        return self._slots - len(self._executions) - self._jobs.count
+        return self._slots - len(self._executions) - self._jobs.count - self.pipelines.count
+
+    def _wanted(self) -> int:
+        """One free slot each is left to the pipelines that are not at work here, if that leaves most of them."""
+        free, idle = self._free_slots, self.pipelines.idle
+        return free - idle if free >= PLENTY * idle else free
+
+    def _are_slots_short(self) -> bool:
+        return self._free_slots < PLENTY * self.pipelines.idle and bool(self._served())
 
     async def _wait_for_slots(self) -> None:
         """A claim of many costs hardly more than a claim of one, so a full worker lets some slots gather first."""
@@ -291,22 +313,23 @@ class Worker:
             self._begin(run, needs)
         except Exception:
             LOGGER.exception("Run %s is given back: an error of the worker itself", run.run_id)
-            self._spawn(self._give_back(run, delay_for=LATER))
+            self._spawn(give_back(self._host, run, delay_for=LATER))
 
     def _begin(self, run: ClaimedRun, needs: NeedsOf | None) -> None:
         definition = self._host.registry.workflow_or_none(run.name, run.version)
         if definition is None:
             # Declared anew since the claim was asked for, as a notebook may do: somebody else may know it.
-            self._spawn(self._give_back(run))
+            self._spawn(give_back(self._host, run))
             return
         try:
-            arguments, input = self._arguments(run, definition), self._jobs.input_of(needs)
+            arguments = read_arguments(run, definition, self._host.codec)
+            input = self._jobs.input_of(needs)
         except InvalidInput as error:
-            self._spawn(self._hold(run, error))
+            self._spawn(hold(self._host, run, error))
             return
         except Exception as error:  # the codec's hook, for example a key service that does not answer
             LOGGER.warning("Run %s is given back: its input cannot be read: %s", run.run_id, error)
-            self._spawn(self._give_back(run, delay_for=LATER))
+            self._spawn(give_back(self._host, run, delay_for=LATER))
             return
         if definition.plan is not None or (definition.job is not None and needs is None):
             self._spawn(self._jobs.open_graph(run, definition))
@@ -314,7 +337,7 @@ class Worker:
         execution = Execution(run, definition, self._host)
         if execution.tenure.until <= execution.claimed_at:  # to the store it is ours for longer than we may use it
             LOGGER.warning("Run %s is given back: the answer to its claim came too late", run.run_id)
-            self._spawn(self._give_back(run))
+            self._spawn(give_back(self._host, run))
             return
         ctx = RunContext(execution) if needs is None else JobRunContext(execution, needs, input)
         self._executions.add(execution)
@@ -326,26 +349,16 @@ class Worker:
             coroutine = _raise(error)
         execution.begin(coroutine)
 
-    def _arguments(self, run: ClaimedRun, definition: WorkflowDefinition) -> tuple[Any, ...]:
-        codec, types = self._host.codec, definition.argument_types
-        given: tuple[Any, ...] = codec.decode(run.input)
-        if not definition.required <= len(given) <= len(types):
-            raise InvalidInput(f"it was started with {len(given)} arguments, and now takes {len(types)}")
-        for value, kind in zip(given, types, strict=False):
-            if type(value) is not kind:
-                break
-        else:
-            return given  # nothing to convert, as with most arguments
-        converted: tuple[Any, ...] = codec.decode(run.input, tuple[types[: len(given)]])  # type: ignore[misc]
-        return converted
-
     def _left(self, execution: Execution) -> None:
         self._executions.discard(execution)
         if not self._executions:
             self._watch_loop()
-            if self._all_left is not None and not self._all_left.done():
-                self._all_left.set_result(None)
         self._presence.count(execution.outcome)
+        self._slot_left()
+
+    def _slot_left(self) -> None:
+        if self._all_left is not None and not (self._executions or self.pipelines.count or self._all_left.done()):
+            self._all_left.set_result(None)
         self._slot_freed.set()
 
     def _watch_loop(self) -> None:
@@ -354,19 +367,6 @@ class Worker:
 
     def _codes(self) -> dict[CodeType, str]:
         return {item.function.__code__: item.name for item in self._host.registry.workflows}
-
-    async def _give_back(self, run: ClaimedRun, *, delay_for: Duration = NO_DELAY) -> None:
-        await self._host.work.release_run(
-            Claim(namespace=self._host.namespace, run_id=run.run_id, token=run.token, delay_for=delay_for)
-        )
-
-    async def _hold(self, run: ClaimedRun, error: InvalidInput) -> None:
-        """Stored input that does not fit is no fault of the run: it waits until the code, or the key, is put right."""
-        disagreement = mismatch.other_arguments(run.run_id, run.name, error)
-        reason = Failure(kind=FailureKind.DRIFT, type="ReplayMismatch", message=str(disagreement))
-        await self._host.work.hold_run(
-            HoldRun(namespace=self._host.namespace, run_id=run.run_id, token=run.token, reason=reason)
-        )
 
     def _spawn(self, work: Any) -> None:
         async def guarded() -> None:

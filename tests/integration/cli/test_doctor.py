@@ -27,7 +27,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 KNOWN = newest("sqlite")
-OF_TABLES = ["tables", "consistency", "workers", "schedules", "time-outs", "retention", "feed", "clock"]
+OF_TABLES = ["tables", "consistency", "workers", "schedules", "pipelines", "time-outs", "retention", "feed", "clock"]
 NAMES = ["settings", "schema", "version", "durability", "files", *OF_TABLES]
 
 
@@ -77,6 +77,7 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
         " ✓ consistency  every row agrees with every other\n"
         " ✓ workers      none is alive\n"
         " ✓ schedules    there are none\n"
+        " ✓ pipelines    5 declared\n"
         " ✓ time-outs    no run is past its own\n"
         " ✓ retention    4 ended runs are kept for ever\n"
         " ✓ feed         whoever follows the log is told at once\n"

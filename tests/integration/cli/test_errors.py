@@ -76,7 +76,7 @@ def test_a_wrong_command_line_is_one_line_with_a_hint_and_exit_code_2(scene: Sce
 
 
 def test_a_slip_of_the_finger_gets_a_suggestion(scene: Scene) -> None:
-    assert "Did you mean 'runs'? Try: windlass --help" in scene.run("rnus").stderr
+    assert "Did you mean 'schedules'? Try: windlass --help" in scene.run("schedlues").stderr
 
 
 @pytest.mark.spec("security:100")

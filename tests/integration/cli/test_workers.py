@@ -14,7 +14,7 @@ from windlass.engine.coordinator import expire_workers
 from windlass.model.commands import Heartbeat, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.time import HOUR, SECOND, Duration, Instant
-from windlass.model.worker import Served, Worker
+from windlass.model.worker import Served, ServedPipeline, Worker
 from windlass.testing.conformance import given
 from windlass.testing.harness import Harness
 
@@ -110,6 +110,7 @@ def test_as_json_everything_is_there(scene: Scene) -> None:
         "is_draining": True,
         "said_goodbye": False,
         "serves": [{"queue": "mail", "workflow": "letter", "version": "2"}],
+        "pipelines": [],
         "active": 1,
         "slots": 2,
         "completed": 0,
@@ -269,3 +270,12 @@ def test_whoever_types_an_id_without_drain_is_told_how(scene: Scene) -> None:
     told = scene.refused("workers", "wrk_01KD", exit_code=2)
 
     assert "To ask one to leave: windlass workers drain wrk_01KD." in told
+
+
+def test_who_serves_only_pipelines_is_not_said_to_serve_nothing(scene: Scene) -> None:
+    pipelines = (ServedPipeline("default", "payments", "r1"), ServedPipeline("mail", "inbox", "r2"))
+    scene.play(lambda harness: register(harness, "A", served=(), pipelines=pipelines), has_worker=False)
+
+    assert scene.shown("workers", COLUMNS="120").rstrip().endswith("payments, mail/inbox")
+    (worker,) = scene.json("workers")["workers"]
+    assert worker["pipelines"] == [{"queue": "default", "name": "payments"}, {"queue": "mail", "name": "inbox"}]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import eventually
-from tests.integration.graphs.looking import ends, infos, row, until
+from tests.integration.graphs.looking import ends, infos, row, until, until_looked_after
 from windlass import App, Context, Graph, JobContext, NotFound, RunCancelled, Spawn, WrongState, after
 from windlass.model.graph import ListGraphs, ListJobs
 from windlass.model.page import ListRuns
@@ -201,7 +201,7 @@ async def test_a_graph_whose_time_is_over_fails_and_its_cleanup_jobs_run(harness
     await until(handle, slow="sleeping")
 
     await harness.advance("11m")
-    await until(handle, slow="cancelled", tidy="completed")
+    await until_looked_after(harness, handle, slow="cancelled", tidy="completed")
 
     view = await harness.opened.graphs.get_graph("default", handle.id)  # type: ignore[arg-type]
     assert view.run.status == "failed"
@@ -296,7 +296,7 @@ async def test_a_cleanup_job_has_ten_minutes_once_its_graph_ends(harness: Harnes
 
     await harness.advance("11m")
 
-    await until(handle, lamp="failed", below="cancelled")
+    await until_looked_after(harness, handle, lamp="failed", below="cancelled")
     with pytest.raises(RunCancelled):
         await handle.result()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -127,3 +128,12 @@ async def talking(port: int, token: str | None, *, namespace: str = "default", *
     url = f"ws://127.0.0.1:{port}/v1/namespaces/{namespace}/socket"
     async with connect(url, additional_headers=headers, max_size=None, **more) as connection:
         yield Talker(connection)
+
+
+async def connect_narrowly(port: int, *, limit: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection of which the system takes little that nobody reads; by itself it may take tens of megabytes."""
+    plug = socket.socket()
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**14)
+    plug.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(plug, ("127.0.0.1", port))
+    return await asyncio.open_connection(sock=plug, limit=limit)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from google.protobuf.descriptor import FieldDescriptor
 
 from tests.integration.server.test_grpc_messages import BLOBS, DOUBLES, FINE, NUMBERS, TEXTS
 from tests.integration.server.test_grpc_tenants import Things, commands, creations, furnish, reads
@@ -39,10 +40,20 @@ def nearly(message: Any) -> Iterator[tuple[str, Any]]:
                 value = getattr(message, field.name)
                 value.CopyFrom(kept)
             continue
-        for strange in (*field.enum_type.values_by_number, 99) if field.enum_type else VALUES[type(value).__name__]:
-            setattr(message, field.name, strange)
+        kind = type(value[0] if field.is_repeated else value).__name__
+        kept = list(value) if field.is_repeated else value
+        for strange in (*field.enum_type.values_by_number, 99) if field.enum_type else VALUES[kind]:
+            _put(message, field, [strange] if field.is_repeated else strange)
             yield f"{field.name} is {strange!r:.20}", message
+        _put(message, field, kept)
+
+
+def _put(message: Any, field: FieldDescriptor, value: Any) -> None:
+    if not field.is_repeated:
         setattr(message, field.name, value)
+        return
+    message.ClearField(field.name)
+    getattr(message, field.name).extend(value)
 
 
 @pytest.mark.spec("security:88", "security:S-30", "security:S-22")

@@ -7,6 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.integration.server.piping import (
+    PIPELINES,
+    PipelineWorker,
+    pipeline_commands,
+    pipeline_creations,
+    pipeline_reads,
+)
 from tests.integration.server.test_grpc_walk import OF_ALL, ROLES
 from tests.integration.server.wire import (
     HASH,
@@ -26,8 +33,18 @@ from windlass.api.grpc.patience import MOST_STREAMS
 from windlass.model.access import Role
 from windlass.model.graph import ListJobs
 from windlass.model.namespace import CreateNamespace
+from windlass.model.pipeline_commands import ListEvents
 from windlass.model.run import RunId
-from windlass.v1 import admin_pb2, graph_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.v1 import (
+    admin_pb2,
+    graph_pb2,
+    model_pb2,
+    namespace_pb2,
+    pipeline_pb2,
+    schedule_pb2,
+    worker_pb2,
+    workflow_pb2,
+)
 
 RUNS, WORK = "/windlass.v1.WorkflowService/", "/windlass.v1.WorkerService/"
 SCHEDULES, ADMIN = "/windlass.v1.ScheduleService/", "/windlass.v1.AdminService/"
@@ -53,11 +70,16 @@ class Things(NamedTuple):
     graph: str
     job: str
     job_token: int
+    pipeline: str
+    attempt: str
+    pipeline_token: int
+    input: str
 
 
 NOTHING = Things(
     run="run_" + "7" * 26, waiting="run_" + "8" * 26, worker="wrk_" + "7" * 26, schedule="nowhere", key="no-key-1",
     cursor="no-cursr", api_key="key_" + "7" * 26, token=1, graph="run_" + "6" * 26, job="run_" + "5" * 26, job_token=1,
+    pipeline="noplaces", attempt="hrn_" + "7" * 26, pipeline_token=1, input="inp_" + "7" * 26,
 )  # fmt: skip
 
 
@@ -67,6 +89,10 @@ def of_run(found: Things) -> dict[str, Any]:
 
 def of_job(found: Things) -> dict[str, Any]:
     return {"run_id": found.job, "token": found.job_token}
+
+
+def of_pipeline(found: Things) -> dict[str, Any]:
+    return {"attempt": found.attempt, "token": found.pipeline_token, "input": found.input}
 
 
 def step(**more: Any) -> dict[str, Any]:
@@ -100,6 +126,7 @@ def reads(it: Things) -> dict[str, Any]:
         WORK + "LookAtClaims": worker_pb2.LookAtClaimsRequest(claims=[worker_pb2.HeldClaim(**of_run(it))]),
         WORK + "Listen": worker_pb2.ListenRequest(worker=it.worker),
         WORK + "ReadNeeds": worker_pb2.ReadNeedsRequest(claims=[worker_pb2.HeldClaim(**of_job(it))]),
+        **pipeline_reads(it.pipeline, **of_pipeline(it)),
     }
 
 
@@ -147,6 +174,7 @@ def commands(it: Things) -> dict[str, Any]:
         ),
         WORK + "CancelChild": worker_pb2.CancelChildRequest(**child),
         WORK + "AddJobs": worker_pb2.AddJobsRequest(**of_job(it), jobs=[graph_pb2.NewJob(name="a", workflow="order")]),
+        **pipeline_commands(it.pipeline, worker=it.worker, **of_pipeline(it)),
     }
 
 
@@ -172,6 +200,7 @@ def creations(it: Things) -> dict[str, Any]:
         ADMIN + "MoveCursor": admin_pb2.MoveCursorRequest(name=it.cursor, seq=1),
         ADMIN + "SetGate": admin_pb2.SetGateRequest(kind=admin_pb2.GATE_KIND_QUEUE, name="default", is_paused=True),
         WORK + "Register": worker_pb2.RegisterRequest(id=it.worker, host="x", pid=1, served=SERVED, slots=1),
+        **pipeline_creations(it.pipeline),
     }
 
 
@@ -192,10 +221,15 @@ async def furnish(wire: Wire) -> Things:
     await caller.ask(
         RUNS + "SendEvent", workflow_pb2.SendEventRequest(run_id=waiting, event="e", id="0", payload=b'"secret"')
     )
+    for path, request in pipeline_creations("payments").items():
+        await caller.ask(path, request)
+    attempt = await PipelineWorker(caller, worker.id).claim()
+    (input,) = (await caller.ask(PIPELINES + "ListInputs", pipeline_pb2.ListInputsRequest(pipeline="payments"))).inputs
     key, _ = await wire.key(Role.VIEWER)
     things = Things(
         run=run, waiting=waiting, worker=worker.id, schedule="nightly", key="key-of-a", cursor="mycursor", api_key=key,
         token=claimed.token, graph=graph, job=job.run_id, job_token=job.token,
+        pipeline="payments", attempt=attempt.task.run_id, pipeline_token=attempt.token, input=input.id,
     )  # fmt: skip
     for path in (SCHEDULES + "PutSchedule", ADMIN + "MoveCursor"):
         await caller.ask(path, creations(things)[path])
@@ -204,9 +238,11 @@ async def furnish(wire: Wire) -> Things:
 
 async def everything(wire: Wire, it: Things) -> list[Any]:
     """All that is on record of it."""
-    runs, schedules = wire.opened.runs, wire.opened.schedules
+    runs, schedules, pipelines = wire.opened.runs, wire.opened.schedules, wire.opened.pipelines
     found: list[Any] = [await runs.list_workers("default"), await schedules.list_schedules("default")]
     found.append(await wire.opened.graphs.list_jobs(ListJobs(namespace="default", graph=RunId(it.graph))))
+    found += [(item.view.pipeline, item.view.handlers) for item in await pipelines.list_pipelines("default")]
+    found.append(await pipelines.list_events(ListEvents(namespace="default", pipeline=it.pipeline)))
     for id in map(RunId, (it.run, it.waiting, it.graph, it.job)):
         found += [await runs.get_run("default", id), await runs.list_steps("default", id)]
         found += [await runs.list_messages("default", id), await runs.read_log("default", id)]

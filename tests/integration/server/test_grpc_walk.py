@@ -27,11 +27,20 @@ LISTED: dict[str, dict[str, set[Role]]] = {
     "WorkerService": dict.fromkeys(("Register", "Heartbeat", "Drain", "Deregister", "Poll", "ReadHistory"), WORK)
     | dict.fromkeys(("Listen", "LookAtClaims", "BeginSteps", "CompleteSteps", "Suspend", "FailStep", "Sleep"), WORK)
     | dict.fromkeys(("Wait", "FinishRuns", "CompleteRun", "FailRun", "HoldRun", "ReleaseRun", "RenewClaim"), WORK)
-    | dict.fromkeys(("SendToChild", "CancelChild", "AddJobs", "ReadNeeds"), WORK),
+    | dict.fromkeys(("SendToChild", "CancelChild", "AddJobs", "ReadNeeds"), WORK)
+    | dict.fromkeys(("ClaimPipelines", "ReadEvents", "ReserveEvents", "BeginEffect", "ApplyEffect"), WORK)
+    | dict.fromkeys(("CommitHandler", "StopHandler", "ReconcileEffect", "FailEffect", "FixHandler"), WORK)
+    | dict.fromkeys(("RenewPipeline", "ReleasePipeline"), WORK),
     "ScheduleService": dict.fromkeys(("GetSchedule", "ListSchedules", "ReadScheduleLog"), READ)
     | dict.fromkeys(("Declare", "PutSchedule", "PauseSchedule", "ResumeSchedule", "TriggerSchedule"), STEER)
     | {"DeleteSchedule": STEER},
     "GraphService": dict.fromkeys(("ListGraphs", "GetGraph", "ListJobs"), READ),
+    "PipelineService": dict.fromkeys(("ListPipelines", "GetPipeline", "ListHandlerRuns", "GetHandlerRun"), READ)
+    | dict.fromkeys(("ListTopics", "ListEvents", "ListInputs", "TraceInput", "ExplainPipeline"), READ)
+    | {"ListOpenEffects": READ}
+    | dict.fromkeys(("PublishEvents", "DecideHandler", "ResolveEffect"), CALL)
+    | dict.fromkeys(("DeclarePipelines", "PausePipeline", "ResumePipeline", "RunNow", "RetryPipeline"), STEER)
+    | {"SkipInput": STEER},
     "NamespaceService": dict.fromkeys(("CreateNamespace", "DisableNamespace", "EnableNamespace"), RULE)
     | dict.fromkeys(("DeleteNamespace", "CreateKey", "ListKeys", "RevokeKey"), RULE)
     | {"GetNamespace": READ, "ListNamespaces": READ, "ListAudit": STEER},
@@ -72,7 +81,7 @@ def pause(wire: Wire, number: int) -> None:
 @pytest.mark.spec("security:S-04", "security:S-07")
 async def test_every_method_is_listed_here_and_no_other_is_served(memory_wire: Wire) -> None:
     pool = descriptor_pool.Default()
-    names = ("workflow", "worker", "schedule", "graph", "namespace", "admin", "model")
+    names = ("workflow", "worker", "schedule", "graph", "pipeline", "namespace", "admin", "model")
     files = [f"windlass/v1/{name}.proto" for name in names]
     written = {
         f"/{service.full_name}/{method.name}"

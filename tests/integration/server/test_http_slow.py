@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.integration.conftest import eventually
+from tests.integration.server.live import connect_narrowly
 from tests.integration.server.site import DEFAULT, Site
 from windlass.model.access import Role
 from windlass.model.time import Duration
@@ -31,7 +32,7 @@ async def test_who_takes_nothing_is_cut_off_and_who_takes_slowly_is_not(
     listener = WebListener(site.app, host="127.0.0.1", port=0, tls=None, clock=clock)
     await listener.start()
     connections = listener._server.server_state.connections
-    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, limit=2**12)
+    reader, writer = await connect_narrowly(listener.port, limit=2**12)
     head = f"Host: localhost\r\nAuthorization: Bearer {token}\r\n"
     if kind == "answers":
         writer.write(f"GET {DEFAULT}/runs/{run_id} HTTP/1.1\r\n{head}\r\n".encode() * 20)

@@ -34,7 +34,7 @@ METHODS = {
 }
 # What stands in a stack trace, in a statement or in the path of a file, and in no sentence of ours.
 LEAKS = re.compile(
-    r"Traceback \(|File \"|line \d+|\.py\b|site-packages|sqlite|asyncpg|apsw|\bselect\b.*\bfrom\b|\binsert into\b"
+    r"Traceback \(|File \"|line \d+|\.py\b|site-packages|sqlite|asyncpg|\bapsw\b|\bselect\b.*\bfrom\b|\binsert into\b"
     r"|\bupdate\b.*\bset\b|/(?:work|home|usr|tmp|root)/|\b0x[0-9a-f]{6,}",
     re.IGNORECASE,
 )

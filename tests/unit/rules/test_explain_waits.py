@@ -378,6 +378,15 @@ def test_a_mismatch_says_when_the_run_must_end() -> None:
     assert found.text.endswith(f'"windlass resume {RUN}". It must end by 12:01:10 UTC (1 min left).')
 
 
+def test_a_run_in_doubt_about_an_effect_is_not_said_to_have_changed() -> None:
+    reason = replace(FAILURE, kind=FailureKind.INDETERMINATE, message="Nobody knows whether 'charge' happened.")
+
+    found = told(RunStatus.PAUSED, failure=reason)
+
+    assert found.code is Situation.INDETERMINATE
+    assert f"windlass resolve {RUN}" in found.text
+
+
 def test_a_step_that_took_too_long_is_not_the_time_out_of_its_run() -> None:
     late = replace(FAILURE, kind=FailureKind.TIMEOUT, type="TimeoutError", step="charge")
 

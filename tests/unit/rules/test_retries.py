@@ -13,7 +13,7 @@ from windlass.model.failure import Failure, FailureKind
 from windlass.model.retry import DEFAULT_RETRY, RetryPolicy
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.rules.limits import MAX_ATTEMPTS
-from windlass.rules.retries import JITTER, RETRIED, backoff, next_try
+from windlass.rules.retries import JITTER, RETRIED, backoff, counts, next_try
 
 NO_JITTER = 0.0
 
@@ -140,3 +140,15 @@ def test_the_list_of_kinds_is_closed() -> None:
 
 def test_the_default_policy_is_three_attempts_a_second_apart() -> None:
     assert RetryPolicy(max_attempts=3, initial_for=SECOND, factor=2.0, max_for=MINUTE) == DEFAULT_RETRY
+
+
+@given(policy=policies(), failures=failure_counts, after=durations)
+def test_an_effect_of_which_nobody_knows_yet_is_asked_about_as_often_as_the_ledger_says(
+    policy: RetryPolicy, failures: int, after: Duration
+) -> None:
+    unknown = failure(FailureKind.INDETERMINATE, after=after)
+
+    assert not counts(unknown)
+    assert next_try(policy, unknown, failures=failures, jitter=NO_JITTER) == after
+    assert next_try(policy, failure(FailureKind.INDETERMINATE), failures=1, jitter=NO_JITTER) is None
+    assert all(counts(failure(kind, after=after)) for kind in FailureKind if kind is not FailureKind.INDETERMINATE)

@@ -23,11 +23,24 @@ from windlass.api.statuses import HIDDEN, HTTP_STATUS
 from windlass.errors import WindlassError
 from windlass.model.graph import ListJobs, NewJob
 from windlass.model.run import Run, RunKind, RunStatus
-from windlass.v1 import admin_pb2, graph_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.v1 import (
+    admin_pb2,
+    graph_pb2,
+    model_pb2,
+    namespace_pb2,
+    pipeline_pb2,
+    pipeline_work_pb2,
+    schedule_pb2,
+    worker_pb2,
+    workflow_pb2,
+)
 from windlass.v1.model_pb2 import ErrorDetail
 
 ROOT = Path(__file__).parents[3]
-FILES = (admin_pb2, graph_pb2, model_pb2, namespace_pb2, schedule_pb2, worker_pb2, workflow_pb2)
+FILES = (
+    admin_pb2, graph_pb2, model_pb2, namespace_pb2, pipeline_pb2, pipeline_work_pb2, schedule_pb2, worker_pb2,
+    workflow_pb2,
+)  # fmt: skip
 
 # Only over HTTP, and only of gRPC's own service.
 NOT_CALLED = {"read_metrics", "reflect"}
@@ -43,14 +56,17 @@ UNSAID = {
     "RegisterRequest": {"lock", "is_remote"},  # there is no lock that a server could probe
     "PollRequest": {"is_remote"},  # every poll of the wire is
     "ClaimedRun": {"asked_at"},  # by the clock of the worker
+    "PublishEvent": {"namespace"},
+    "ClaimPipelinesRequest": {"is_remote"},
+    "ClaimedPipeline": {"asked_at"},
     "Key": {"secret_hash"},  # never leaves the server
 }
 # What a message says beyond its struct: under another name, or for the answer it stands in.
 BEYOND = {"PollRequest": {"poll_id"}, "ClaimedRun": {"has_more_history"}}
 # Messages that are made by hand, and those that stand for a pair of values.
 WITHOUT_STRUCT = {
-    "ErrorDetail", "HeldClaim", "Kept", "PollResponse", "Refused", "StartOutcome", "StartRunsResponse", "Unserved",
-    "WriteOutcomes",
+    "ClaimPipelinesResponse", "ErrorDetail", "HeldClaim", "Kept", "PollResponse", "PublishEventsResponse",
+    "PublishOutcome", "Refused", "StartOutcome", "StartRunsResponse", "Unserved", "WriteOutcomes",
 }  # fmt: skip
 
 # Raised where user code runs or a result is read, from what a run has recorded: no server raises them.
@@ -175,7 +191,8 @@ def test_no_message_carries_a_time_to_retry_at() -> None:
     answers = {message for row in rows() if row.service == "WorkerService" for message in _within(row)}
 
     assert not {name for name in fields if "retry_at" in name or "next_attempt" in name}
-    assert not {message.name for message in answers if "available_at" in message.fields_by_name}
+    # The pipeline that a worker has stopped at is told with the answer, and is the row itself.
+    assert {message.name for message in answers if "available_at" in message.fields_by_name} == {"Pipeline"}
 
 
 def _within(row: Any) -> set[Descriptor]:

@@ -15,14 +15,17 @@ from msgspec import Struct
 
 from windlass.api.grpc import server
 from windlass.api.grpc.mirror import Mirror, _message, _parts, _plain, mirror
+from windlass.api.grpc.remote_pipeline_work import _CLAIMED as _CLAIMED_PIPELINE
 from windlass.api.grpc.remote_work import _CLAIMED, _POLL
 from windlass.api.grpc.server import AROUND
 from windlass.api.grpc.table import Row
 from windlass.api.starts import Starts
 from windlass.model.commands import Started
 from windlass.model.duration import from_instant
+from windlass.model.pipeline_commands import Published
 from windlass.model.time import Instant
 from windlass.v1.model_pb2 import StartedRun
+from windlass.v1.pipeline_pb2 import PublishedEvent
 
 LATEST = 4_102_444_800_000_000  # the year 2100
 DEEPEST = 2  # an explanation holds explanations
@@ -47,12 +50,14 @@ class Whole(NamedTuple):
 
 
 def wholes() -> list[Whole]:
-    """Every request and every answer of the table, and the two that are answered item by item."""
+    """Every request and every answer of the table, and those that are answered item by item."""
     found = [Whole(f"{row.name} asked", row.request_mirror, AROUND) for row in rows()]
     found += [Whole(f"{row.name} answered", row.answer_mirror, {}) for row in rows() if row.answer_mirror is not None]
     found.append(Whole("Poll of a client", _POLL, AROUND))
     found.append(Whole("ClaimedRun", _CLAIMED, {"asked_at": Instant(5)}))
+    found.append(Whole("ClaimedPipeline", _CLAIMED_PIPELINE, {"asked_at": Instant(5)}))
     found.append(Whole("StartedRun", mirror(Started, StartedRun.DESCRIPTOR), {}))
+    found.append(Whole("PublishedEvent", mirror(Published, PublishedEvent.DESCRIPTOR), {}))
     return found
 
 

@@ -65,6 +65,12 @@ def test_the_time_is_the_databases_own_unless_a_clock_is_injected(folder: Path) 
             "from unnest($1::text[]) as i (value)"
             " cross join lateral (select * from runs where namespace = $2 and id = i.value offset 0) as r",
         ),
+        (
+            "from causes c {probe:events e:topic = c.topic, id = :id}",
+            "from causes c cross join events as e on e.topic = c.topic and e.id = ?1",
+            "from causes c cross join lateral (select * from events where topic = c.topic and id = $1 offset 0) as e",
+        ),
+        ("from {texts:w.causes}", "from json_each(w.causes)", "from json_array_elements_text(w.causes::json)"),
         ("from {elements:x}", "from json_each(?1)", "from json_array_elements($1::json)"),
     ],
 )

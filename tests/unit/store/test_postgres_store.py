@@ -210,6 +210,8 @@ async def test_batches_of_each_kind_have_a_lane(store: PostgresStore) -> None:
         "begin_steps": (1, 500),
         "complete_steps": (2, 500),
         "finish_runs": (1, 500),
+        "handler_operations": (1, 100),
+        "publish_events": (1, 500),
     }
 
 

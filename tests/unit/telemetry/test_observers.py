@@ -81,7 +81,7 @@ def test_a_trace_follows_from_the_seed_alone() -> None:
 def test_a_program_without_a_tracer_provider_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     traces = Traces(trace.ProxyTracerProvider())
 
-    spans = [traces.begin_run("run order", seed="run_1", attributes={})[1] for _ in range(3)]
+    spans = [traces.begin("run order", seed="run_1", attributes={})[1] for _ in range(3)]
 
     assert not any(span.is_recording() for span in spans)
     assert len(caplog.records) == 1 and "no tracer provider" in caplog.text

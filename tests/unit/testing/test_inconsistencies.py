@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 import windlass
+from tests.unit.testing import broken_pipelines
 from windlass.errors import StepError
 from windlass.store.catalog import Dialect, load
 from windlass.store.postgres.store import PostgresStore
@@ -148,11 +149,15 @@ BROKEN: dict[str, str] = {
     "a job is skipped because of nobody": "update jobs set decided_by = null where name = 'unreachable'",
     "more of a matrix are at work than may be": "update jobs set is_held = 0 where is_held = 1",
     "a job waits for its turn although there is room": "update jobs set is_held = 1 where matrix = 'test'",
+    **broken_pipelines.BROKEN,
 }
 
 
 async def tell(url: str) -> Snapshot:
-    """A run that has ended, with a retried step and a start key; one that sleeps; a family and a graph that wait."""
+    """A run that has ended, with a retried step and a start key; one that sleeps; a family and a graph that wait.
+
+    And pipelines: one is done with everything, the others wait.
+    """
     async with Harness(url) as harness:
 
         async def pack(item: str) -> str:
@@ -191,6 +196,7 @@ async def tell(url: str) -> Snapshot:
             return await ctx.receive(news)
 
         release = declare_graph(harness.app, news)
+        orders = broken_pipelines.declare_pipelines(harness.app)
         await harness.start(ship, "book", key="book-1")
         await harness.start(rest, "lamp")
         await harness.start(gather)
@@ -198,8 +204,9 @@ async def tell(url: str) -> Snapshot:
         talk = await harness.start(chat)
         await talk.send(greeting, "hello")
         await talk.send(greeting, "hello again")
+        await harness.app.publish(orders, broken_pipelines.Order("1"), id="1")
         await harness.idle()
-        await harness.advance("2s")
+        await harness.advance("12s")  # steps and handlers are tried again
         store = harness.opened.engine.parts.store
         return await take_snapshot(store, at=harness.clock.now(), life=1)
 
@@ -235,7 +242,8 @@ def declare_graph(app: windlass.App, news: windlass.Event[str]) -> windlass.Grap
 
 def texts(dialect: Dialect) -> list[str]:
     """The queries that look for contradictions."""
-    return [load(dialect)[name].statements[0].text for name in ("inconsistencies", "inconsistencies_of_graphs")]
+    names = ("inconsistencies", "inconsistencies_of_graphs", "inconsistencies_of_pipelines")
+    return [load(dialect)[name].statements[0].text for name in names]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from windlass.api.grpc.channel import NO_WAIT, Channel
 from windlass.api.grpc.mirror import Mirror, mirror
 from windlass.api.grpc.table import SERVICES
-from windlass.errors import NotFound
+from windlass.errors import NotFound, WindlassError
 from windlass.model.time import Duration
 
 
@@ -48,7 +48,7 @@ class Asker:
         told = mirror(answer, descriptor.output_type).to_struct(found)
         return again(told) if was_asked and again is not None else told
 
-    async def remove(self, method: str, command: Struct) -> None:
+    async def remove(self, method: str, command: Struct, *, gone: type[WindlassError] = NotFound) -> None:
         """Like `ask`, for what takes something away: asked again, it may be gone already."""
         request = mirror(type(command), self._methods[method].input_type).to_message(command)
         was_asked = False
@@ -60,7 +60,7 @@ class Asker:
 
         try:
             await self.channel.ask(self._service, method, message)
-        except NotFound:
+        except gone:
             if not was_asked:
                 raise
 

@@ -36,7 +36,7 @@ from windlass.model.commands import (
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind, StepRecord
 from windlass.model.time import SECOND, Duration
-from windlass.model.worker import Served
+from windlass.model.worker import Served, ServedPipeline
 from windlass.rules.limits import check_limit, check_worker_id
 from windlass.v1 import worker_pb2
 
@@ -52,7 +52,7 @@ _CLAIMED = mirror(ClaimedRun, worker_pb2.ClaimedRun.DESCRIPTOR)
 
 
 async def _register(call: Call, asked: RegisterWorker) -> of.Nothing:
-    _check_queues(call, asked.served)
+    check_queues(call, (*asked.served, *asked.pipelines))
     await call.service.work.register_worker(check(asked))
     return of.Nothing()
 
@@ -79,7 +79,7 @@ async def _deregister(call: Call, asked: of.Deregister) -> of.Nothing:
 
 async def _listen(call: Call, asked: of.Listen) -> of.Heard:
     check_worker_id(asked.worker)
-    wait_for = _wait(asked.wait_for)
+    wait_for = capped_wait(asked.wait_for)
     return of.Heard(should_drain=await call.service.work.listen(asked.namespace, asked.worker, wait_for))
 
 
@@ -89,8 +89,8 @@ async def _listen(call: Call, asked: of.Listen) -> of.Heard:
 async def _poll(call: Call, asked: ClaimRuns) -> Any:
     arrived_at = call.clock.monotonic()
     # Claims first and looks then: this may be a repeat, and a look does not see what the first one has claimed.
-    asked = check(replace(asked, wait_for=_wait(asked.wait_for), expects_more=True))
-    _check_queues(call, asked.served)
+    asked = check(replace(asked, wait_for=capped_wait(asked.wait_for), expects_more=True))
+    check_queues(call, asked.served)
     claimed = await call.service.work.claim_runs(asked)
     answer = worker_pb2.PollResponse()
     if claimed:
@@ -262,13 +262,13 @@ def _claim_of(asked: of.SendToChild | of.CancelChild) -> Claim:
     return check(Claim(namespace=asked.namespace, run_id=asked.run_id, token=asked.token))
 
 
-def _check_queues(call: Call, served: Sequence[Served]) -> None:
+def check_queues(call: Call, served: Sequence[Served | ServedPipeline]) -> None:
     others = sorted({lane.queue for lane in served if not call.caller.may_serve(lane.queue)})
     if others:
         raise Forbidden(f"This key may not serve queue {others[0]!r}.")
 
 
-def _wait(wait_for: Duration) -> Duration:
+def capped_wait(wait_for: Duration) -> Duration:
     return Duration(min(max(0, wait_for), LONGEST_WAIT))
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
+from windlass.answers import seen
 from windlass.api.admission import Admission, Caller
 from windlass.api.grpc.errors import LEAVING
 from windlass.errors import Busy, NotAuthenticated, Unavailable, WindlassError
@@ -22,6 +24,7 @@ MOST_STREAMS = 100  # of one key at one server
 RECHECK_FOR = Duration(2 * SECOND)
 LAST_CHANCE_FOR = Duration(SECOND // 2)  # to read what was sent, and why there is no more
 REAL_CLOCK = SystemClock()  # a matter of real time, also under a test's clock
+T = TypeVar("T")
 Cut = asyncio.Future[WindlassError]  # with why somebody is sent away
 
 
@@ -57,6 +60,22 @@ class Patience:
             group.pop(cut, None)
             if not group:
                 self._waiting.pop((caller.key, caller.operation, caller.namespace), None)
+
+    async def patiently(self, work: Awaitable[T], caller: Caller) -> T:
+        """Something that waits, cut short when this server leaves or the caller is not welcome any more."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(seen)  # the caller may go in the very moment in which it ends
+        with self.waiting(caller) as cut:
+            try:
+                either: set[asyncio.Future[Any]] = {task, cut}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if task.done():
+                    return task.result()
+                raise cut.result()
+            finally:
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait({task})
 
     @contextmanager
     def sending(self, caller: Caller) -> Iterator[None]:

@@ -17,9 +17,22 @@ from windlass.api.grpc.remote_others import (
     RemoteNamespaces,
     RemoteSchedules,
 )
+from windlass.api.grpc.remote_pipelines import RemotePipelineControl, RemotePipelines
 from windlass.api.grpc.remote_runs import RemoteControl, RemoteRuns
 from windlass.api.grpc.remote_work import RemoteWork
-from windlass.api.service import Access, Admin, Control, Feed, Graphs, Namespaces, Runs, Schedules, Work
+from windlass.api.service import (
+    Access,
+    Admin,
+    Control,
+    Feed,
+    Graphs,
+    Namespaces,
+    PipelineControl,
+    Pipelines,
+    Runs,
+    Schedules,
+    Work,
+)
 from windlass.errors import InvalidInput
 from windlass.runtime import Clock, Ids
 
@@ -31,10 +44,13 @@ class Remote:
         self._channel = Channel(targets, token=token, clock=clock)
         self._runs = RemoteRuns(self._channel, clock=clock, ids=ids)
         self._work = RemoteWork(self._channel, clock=clock)
+        self._pipelines = RemotePipelines(self._channel)
         self.runs: Runs = self._runs
         self.control: Control = RemoteControl(self._channel)
         self.schedules: Schedules = RemoteSchedules(self._channel, ids=ids)
         self.graphs: Graphs = RemoteGraphs(self._channel)
+        self.pipelines: Pipelines = self._pipelines
+        self.pipeline_control: PipelineControl = RemotePipelineControl(self._channel)
         self.work: Work = self._work
         self.feed: Feed = RemoteFeed(self._channel, clock=clock)
         self.namespaces: Namespaces = RemoteNamespaces(self._channel)
@@ -49,6 +65,7 @@ class Remote:
     async def close(self) -> None:
         await self._work.close()
         await self._runs.starts.close()
+        await self._pipelines.published.close()
         await self._channel.close()
 
 

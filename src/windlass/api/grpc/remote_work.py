@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +14,10 @@ from windlass.api.grpc.asking import Asker, not_repeated
 from windlass.api.grpc.batches import Batches, Kind, written
 from windlass.api.grpc.channel import Channel
 from windlass.api.grpc.mirror import Mirror, mirror
+from windlass.api.grpc.polls import Doors, Polls, longer
+from windlass.api.grpc.remote_pipeline_work import RemotePipelineWork
 from windlass.api.grpc.table import FILLED_REQUEST
-from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
+from windlass.errors import NotFound
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -45,14 +44,11 @@ from windlass.model.commands import (
 from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepRecord
-from windlass.model.time import SECOND, Duration, Instant
+from windlass.model.time import Duration, Instant
 from windlass.model.worker import EndedRuns, LockKind
 from windlass.runtime import Clock
 from windlass.v1 import worker_pb2
 
-LOGGER = logging.getLogger("windlass.worker")
-
-LONG_FOR = Duration(25 * SECOND)
 SERVICE = "WorkerService"
 _POLL = Mirror(ClaimRuns, worker_pb2.PollRequest.DESCRIPTOR, renamed={"poll": "poll_id"})
 _CLAIMED = mirror(ClaimedRun, worker_pb2.ClaimedRun.DESCRIPTOR)
@@ -81,7 +77,7 @@ class RemoteWorkers:
         return Probed(is_registered=True, lock=None, dead=())
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
-        asked = of.Listen(namespace=namespace, worker=worker, wait_for=_longer(wait_for))
+        asked = of.Listen(namespace=namespace, worker=worker, wait_for=longer(wait_for))
         heard: of.Heard = await self._asker.ask("Listen", asked, of.Heard, wait_for=asked.wait_for)
         return heard.should_drain
 
@@ -139,9 +135,10 @@ class RemoteClaims(RemoteWorkers):
                 return tuple(found)
 
 
-class RemoteWork(RemoteClaims):
+class RemoteWork(RemoteClaims, RemotePipelineWork):
     def __init__(self, channel: Channel, *, clock: Clock) -> None:
-        super().__init__(channel, clock=clock)
+        RemoteClaims.__init__(self, channel, clock=clock)
+        RemotePipelineWork.__init__(self, channel, clock=clock)
         self._begun = Batches(
             channel,
             _kind("BeginSteps", worker_pb2.BeginStepsRequest, "steps", BeginStep, worker_pb2.BeginStep),
@@ -153,28 +150,17 @@ class RemoteWork(RemoteClaims):
         self._finished = Batches(
             channel, _kind("FinishRuns", worker_pb2.FinishRunsRequest, "runs", FinishRun, worker_pb2.FinishRun)
         )
-        self._left: set[asyncio.Task[None]] = set()  # polls whose callers have gone
+        doors: Doors[ClaimedRun] = Doors(self._poll, self._give_back, lambda run: f"Run {run.run_id}")
+        self._polls = Polls(doors)
 
     async def close(self) -> None:
-        for task in tuple(self._left):
-            task.cancel()
-        if self._left:
-            await asyncio.wait(self._left)
+        await self._polls.close()
+        await self.close_pipelines()
         for batches in (self._begun, self._completed, self._finished):
             await batches.close()
 
     async def claim_runs(self, command: ClaimRuns) -> list[ClaimedRun]:
-        while self._left:  # asked about a poll after a newer one, a server says nothing of it
-            await asyncio.wait(self._left)
-        task = asyncio.get_running_loop().create_task(self._poll(command), context=contextvars.Context())
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()  # so that the server does not go on to wait for runs
-            left = asyncio.get_running_loop().create_task(self._give_back(command, task), context=contextvars.Context())
-            self._left.add(left)
-            left.add_done_callback(self._left.discard)
-            raise
+        return await self._polls.claim(command)
 
     def begin_step(self, command: BeginStep) -> Answer[Instant]:
         return self._begun.submit(command.namespace, command)
@@ -200,7 +186,7 @@ class RemoteWork(RemoteClaims):
 
     async def _poll(self, command: ClaimRuns) -> list[ClaimedRun]:
         sent_at = self._clock.monotonic()
-        asked = replace(command, wait_for=_longer(command.wait_for))
+        asked = replace(command, wait_for=longer(command.wait_for))
         answer = await self._asker.send("Poll", _POLL, asked, wait_for=asked.wait_for)
         # No claim is older than that: the server says how long it had waited when it asked for them.
         around = {"asked_at": sent_at + answer.claimed_after}
@@ -215,29 +201,8 @@ class RemoteWork(RemoteClaims):
         claim = Claim(namespace=command.namespace, run_id=run.run_id, token=run.token)
         return replace(run, history=await self._history(claim, list(run.history)))
 
-    async def _give_back(self, command: ClaimRuns, polling: asyncio.Task[list[ClaimedRun]]) -> None:
-        """Of a poll whose caller has gone: what it has claimed, also if the answer was on its way."""
-        await asyncio.wait([polling])
-        try:
-            if polling.cancelled() or polling.exception() is not None:
-                # The same poll again hears what it has claimed; if it never arrived, it may claim one now.
-                claimed = await self._poll(replace(command, limit=1, wait_for=Duration(0)))
-            else:
-                claimed = polling.result()
-        except WindlassError:
-            return  # it comes back by itself when the claim ends
-        for run in claimed:
-            try:
-                await self.release_run(Claim(namespace=command.namespace, run_id=run.run_id, token=run.token))
-            except (ClaimLost, Unavailable):
-                continue  # it comes back by itself when the claim ends
-            except WindlassError as error:
-                LOGGER.warning("Run %s could not be given back: %s", run.run_id, error)
-
-
-def _longer(wait_for: Duration) -> Duration:
-    """Than a worker waits for its own database: there it looks again, here the server does."""
-    return Duration(max(wait_for, LONG_FOR)) if wait_for else wait_for
+    async def _give_back(self, command: ClaimRuns, run: ClaimedRun) -> None:
+        await self.release_run(Claim(namespace=command.namespace, run_id=run.run_id, token=run.token))
 
 
 def _by_us(told: Cancelled) -> Cancelled:

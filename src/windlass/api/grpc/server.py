@@ -8,7 +8,6 @@ Only health checks are answered to everybody. What is not in the table cannot be
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -20,11 +19,18 @@ from grpc_reflection.v1alpha import reflection
 from msgspec.structs import replace
 
 from windlass.api.admission import Admission, Caller
-from windlass.api.grpc import methods_of_graphs, methods_of_others, methods_of_runs, methods_of_work
+from windlass.api.grpc import (
+    methods_of_graphs,
+    methods_of_others,
+    methods_of_pipeline_work,
+    methods_of_pipelines,
+    methods_of_runs,
+    methods_of_work,
+)
 from windlass.api.grpc.errors import TRAILER, status_of, to_detail
 from windlass.api.grpc.health import HealthService, Ready
 from windlass.api.grpc.patience import NO_MORE, Followers, Patience
-from windlass.api.grpc.queues import QueuesOfRuns
+from windlass.api.grpc.queues import KnownQueues
 from windlass.api.grpc.table import LARGEST_ANSWER, LARGEST_REQUEST, SERVICES, Call, Row, to_bytes
 from windlass.api.lanes import KnownLanes
 from windlass.api.operations import OPERATIONS
@@ -73,8 +79,9 @@ def make_server(
 
 def rows(starts: Starts) -> list[Row]:
     """All that can be called."""
-    others = (*methods_of_work.ROWS, *methods_of_graphs.ROWS, *methods_of_others.ROWS)
-    return [*methods_of_runs.rows(starts), *others]
+    work = (*methods_of_work.ROWS, *methods_of_pipeline_work.ROWS)
+    others = (*methods_of_graphs.ROWS, *methods_of_pipelines.ROWS, *methods_of_others.ROWS)
+    return [*methods_of_runs.rows(starts), *work, *others]
 
 
 class GrpcServer:
@@ -97,7 +104,7 @@ class GrpcServer:
         self._port = 0
         self._patience = Patience(admission)
         self._followers = Followers()
-        self._queues = QueuesOfRuns(service.runs)
+        self._queues = KnownQueues(service.runs, service.pipelines, clock=clock)
         self._health = HealthService(["", *NAMES], ready)
         self._server: grpc.aio.Server | None = None
 
@@ -157,7 +164,7 @@ class GrpcServer:
                 if row.service == methods_of_work.SERVICE:
                     await self._queues.check(caller, asked)
                 work = row.handle(Call(self._service, caller, self._clock, self.ids), asked)
-                found = await (self._patiently(work, caller) if row.is_long else work)
+                found = await (self._patience.patiently(work, caller) if row.is_long else work)
                 return found if answer is None else answer.to_message(found)
             except WindlassError as error:
                 await _refuse(context, error, request_id)
@@ -199,7 +206,7 @@ class GrpcServer:
             asked = replace(asked, cursor=found.cursor)
             if not found.has_more:
                 news = self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR, found.cursor)
-                await self._patiently(news, caller)
+                await self._patience.patiently(news, caller)
 
     async def _admit(self, operation: str, request: Any, context: Context, request_id: str) -> Caller:
         """Who asks. From here on the request speaks of the namespace in which the caller may act."""
@@ -221,20 +228,6 @@ class GrpcServer:
     async def check_again(self, caller: Caller) -> None:
         if not await self.admission.still_admitted(caller):
             raise NotAuthenticated(NO_MORE)
-
-    async def _patiently(self, work: Awaitable[Any], caller: Caller) -> Any:
-        """Something that waits, cut short when this server leaves or the caller is not welcome any more."""
-        task = asyncio.ensure_future(work)
-        with self._patience.waiting(caller) as cut:
-            try:
-                await asyncio.wait({task, cut}, return_when=asyncio.FIRST_COMPLETED)
-                if task.done():
-                    return task.result()
-                raise cut.result()
-            finally:
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait({task})
 
 
 class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it takes none when it runs

@@ -1,4 +1,4 @@
-"""Keep the database from growing for ever: runs, start keys and workers that are over and old enough are removed.
+"""Keep the database from growing for ever: what is over and old enough is removed: runs, start keys, workers, attempts.
 
 A round goes over everything that may be old enough; each tick is one page of one of its parts, so that the other duties
 get their turns. Any number of coordinators may do so at once: what another one has removed is gone.
@@ -17,9 +17,9 @@ from windlass.engine.parts import Parts
 from windlass.model.time import DAY, HOUR, Duration, Instant
 from windlass.rules import retention as rules
 from windlass.store.base import Tx
-from windlass.store.queries.prune import ExpiredKey, GoneWorker
+from windlass.store.queries.prune import EndedAttempt, ExpiredKey, GoneWorker
 
-T = TypeVar("T", ExpiredKey, GoneWorker)
+T = TypeVar("T", EndedAttempt, ExpiredKey, GoneWorker)
 
 # More than are written in one batch, and so more than can have one and the same time.
 PAGE = 1_000
@@ -40,6 +40,8 @@ class Prune:
         self._parts, self._keep_for, self._batch = parts, keep_for, batch
         self._walks: dict[tuple[str, Duration], Walk] = {}
         self._sweeps: tuple[Part, ...] = (KeySweep(parts, batch=batch), WorkerSweep(parts, batch=batch))
+        if keep_for is not None:
+            self._sweeps = (*self._sweeps, AttemptSweep(parts, batch=batch, keep_for=keep_for))
         self._left: deque[Part] = deque()  # of this round
         self._removed_before = 0  # by walks of limits that are not in use any more
 
@@ -168,3 +170,29 @@ class WorkerSweep(Sweep[GoneWorker]):
 
     def _time(self, row: GoneWorker) -> Instant:
         return row.stopped_at
+
+
+class AttemptSweep(Sweep[EndedAttempt]):
+    """Attempts of handlers that are over, with the events they dealt with: from then on an id counts as new again."""
+
+    name = "attempts"
+
+    def __init__(self, parts: Parts, *, batch: int, keep_for: Duration) -> None:
+        super().__init__(parts, batch=batch)
+        self._keep_for = Duration(max(keep_for, rules.KEPT_AT_LEAST))
+
+    async def _look(self, tx: Tx, *, from_at: Instant) -> list[EndedAttempt]:
+        return await tx.prune_attempts.ended(keep_for=self._keep_for, from_at=from_at, limit=PAGE)
+
+    async def _remove(self, tx: Tx, rows: list[EndedAttempt]) -> None:
+        # Whoever publishes goes by events and inputs that it has found: they must not go away under its hands.
+        for namespace in sorted({row.namespace for row in rows}):
+            names = {row.pipeline for row in rows if row.namespace == namespace}
+            await tx.pipelines.lock(namespace, names=names)
+        await tx.prune_attempts.remove(rows)
+
+    def _is_needed(self, row: EndedAttempt) -> bool:
+        return row.is_current
+
+    def _time(self, row: EndedAttempt) -> Instant:
+        return row.ended_at

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from windlass.model.graph import Edge, NewJob
 from windlass.model.run import RunId, RunKind, RunStatus
-from windlass.rules.needs import judge
+from windlass.rules.needs import held_back, judge
 from windlass.store.base import Tx
 from windlass.store.queries.jobs import NewJobRow
 
@@ -36,7 +36,7 @@ async def insert_jobs(
 ) -> Inserted:
     """Insert jobs whose needs are expanded, and their edges. `ends`: where the jobs stand that were there before."""
     edges = {job.name: edges_of(job, resolved=place.resolved) for job in jobs}
-    held = _held(jobs)
+    held = held_back(jobs)
     skips: dict[str, str] = {}
     rows = []
     for number, (job, id) in enumerate(zip(jobs, ids, strict=True)):
@@ -64,19 +64,6 @@ def edges_of(job: NewJob, *, resolved: frozenset[str] = frozenset()) -> list[Edg
         )
         for need in job.needs
     ]
-
-
-def _held(jobs: Sequence[NewJob]) -> set[str]:
-    """Children of a matrix behind those that may be at work at a time."""
-    seen: dict[str, int] = {}
-    held = set()
-    for job in jobs:
-        if job.matrix is None or job.max_parallel is None:
-            continue
-        seen[job.matrix] = seen.get(job.matrix, 0) + 1
-        if seen[job.matrix] > job.max_parallel:
-            held.add(job.name)
-    return held
 
 
 def _row(place: Place, job: NewJob, id: RunId, *, position: int, unmet: int, is_held: bool) -> NewJobRow:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from windlass.engine.graph.settle import Settled, settle
 from windlass.model.graph import COPIED, OPENED, Edge, Graph
 from windlass.model.run import Run, RunId, RunKind, RunStatus
-from windlass.rules.needs import judge
+from windlass.rules.needs import held_back, judge
 from windlass.rules.retries_of_graphs import Kept, kept_jobs
 from windlass.store.base import Tx
 from windlass.store.queries.graphs import Counted
@@ -62,6 +62,7 @@ async def fill_graph(tx: Tx, run: Run, new: Run, ids: Sequence[RunId], *, from_j
     for row in rows:
         if row.retry_of is not None:
             await tx.retries.fill(new.namespace, id=row.id, retry_of=row.retry_of, before=None, from_step=None)
+    await _hand_over_effects(tx, old, rows)
     open = sum(1 for row in rows if not row.status.is_terminal)
     held = sum(row.is_held for row in rows)
     counted = Counted(jobs=len(rows), open=open, completed=len(rows) - open, held=held)
@@ -79,6 +80,17 @@ async def fill_graph(tx: Tx, run: Run, new: Run, ids: Sequence[RunId], *, from_j
     )
     settled = await settle(tx, graph, {}, ancestors={}, skips=skips)
     return Retried(queues=frozenset(row.queue for row in rows if row.status is RunStatus.PENDING), settled=settled)
+
+
+async def _hand_over_effects(tx: Tx, old: _Old, rows: Sequence[NewJobRow]) -> None:
+    """What a job may have done outside is found out by the one that does it again, also if that begins from nothing."""
+    former = {job.name: job.run_id for job in old.jobs}
+    again = [row for row in rows if row.status is not RunStatus.COMPLETED]
+    called = await tx.effects.calls(again[0].namespace, owners=[former[row.name] for row in again]) if again else []
+    owners = {effect.owner for effect in called}
+    for row in again:
+        if former[row.name] in owners:
+            await tx.effects.hand_over(row.namespace, former=former[row.name], to=row.id)
 
 
 async def _read(tx: Tx, run: Run, from_job: str | None) -> _Old:
@@ -111,7 +123,7 @@ def _rows(
     old: _Old, new: Run, ids: Sequence[RunId], edges: Mapping[str, Sequence[Edge]], ends: Mapping[str, RunStatus]
 ) -> tuple[list[NewJobRow], dict[str, str]]:
     rows, skips = [], {}
-    held = _held(old)
+    held = held_back(job for job in old.jobs if job.name not in old.kept.jobs | old.kept.dropped)
     for job, id in zip([job for job in old.jobs if job.name not in old.kept.dropped], ids, strict=False):
         is_kept = job.name in old.kept.jobs
         unmet, because = (0, None) if is_kept else judge(edges.get(job.name, ()), ends)
@@ -120,19 +132,6 @@ def _rows(
             skips[job.name], unmet = because, max(1, unmet)
         rows.append(_row(old, new, job, id, unmet=unmet, is_held=job.name in held))
     return rows, skips
-
-
-def _held(old: _Old) -> set[str]:
-    """Children of a matrix behind those that may be at work at a time, of those that are done again."""
-    seen: dict[str, int] = {}
-    held = set()
-    for job in old.jobs:
-        if job.matrix is None or job.max_parallel is None or job.name in old.kept.jobs | old.kept.dropped:
-            continue
-        seen[job.matrix] = seen.get(job.matrix, 0) + 1
-        if seen[job.matrix] > job.max_parallel:
-            held.add(job.name)
-    return held
 
 
 def _row(old: _Old, new: Run, job: KnownJob, id: RunId, *, unmet: int, is_held: bool) -> NewJobRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windlass.model.explanation import Explanation, Situation
+from windlass.model.failure import FailureKind
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.gates import closed_gates, openings
 from windlass.rules.explain.graph import over
@@ -48,10 +49,13 @@ def _mismatched(facts: Facts) -> Explanation:
     """The failure says what is wrong, and often what to type once it is put right."""
     failure, command = facts.view.failure, f"windlass resume {facts.run.id}"
     reason = " ".join(failure.message.split()) if failure is not None else ""
+    is_in_doubt = failure is not None and failure.kind is FailureKind.INDETERMINATE
+    if is_in_doubt:
+        command = f"windlass resolve {facts.run.id}"
     is_told = command in reason
     return answer(
         facts,
-        Situation.MISMATCH,
+        Situation.INDETERMINATE if is_in_doubt else Situation.MISMATCH,
         f"It has been held for a person {since(facts.since, now=facts.now)}: {reason}",
         _time_out(facts),
         advice=[] if is_told else [("then", command)],

@@ -132,6 +132,7 @@ def clause_about(facts: Facts, found: Explanation) -> str:
         Situation.PAUSED: f"is {found.brief or 'paused'}",
         Situation.PAUSING: f"is {found.brief}",
         Situation.MISMATCH: "is paused because the code changed under it",
+        Situation.INDETERMINATE: "is paused because nobody knows whether its effect happened",
         Situation.HELD: f"is at work{'' if found.step is None else f' in step {found.step!r}'}",
         Situation.HELD_SILENT: "is held by a worker that has gone silent",
         Situation.HELD_STOPPED: "is held by a worker that has stopped",

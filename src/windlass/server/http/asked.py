@@ -13,11 +13,13 @@ from msgspec import Meta, Struct
 
 from windlass.define.schedule import CAUGHT_UP
 from windlass.model.access import Role
+from windlass.model.effect import Resolution
 from windlass.model.feed import FEED_LIMIT
 from windlass.model.gate import GateKind
+from windlass.model.pipeline import EventStatus, InputStatus
 from windlass.model.run import HIGHEST_PRIORITY, LOWEST_PRIORITY, RunStatus
 from windlass.model.schedule import CatchUp, Overlap
-from windlass.rules.limits import MAX_KEY, MAX_NAME, MAX_NOTE, MAX_STEP_KEY
+from windlass.rules.limits import MAX_KEY, MAX_NAME, MAX_NOTE, MAX_STEP_KEY, MAX_TITLE
 from windlass.rules.schedule_limits import MOST_CAUGHT_UP
 
 PAGE = 50
@@ -34,6 +36,9 @@ Seconds = Annotated[float, Meta(ge=0, le=TEN_YEARS)]
 Span = Annotated[float, Meta(gt=0, le=TEN_YEARS)]
 Time = Annotated[datetime, Meta(tz=True)]
 RunIdText = Annotated[str, Meta(pattern="^run_[0-9A-HJKMNP-TV-Z]{26}$")]
+HandlerRunIdText = Annotated[str, Meta(pattern="^hrn_[0-9A-HJKMNP-TV-Z]{26}$")]
+InputIdText = Annotated[str, Meta(pattern="^inp_[0-9A-HJKMNP-TV-Z]{26}$")]
+StepText = Annotated[str, Meta(min_length=1, max_length=2 * MAX_STEP_KEY)]
 Limit = Annotated[int, Meta(ge=1, le=500)]
 FeedLimit = Annotated[int, Meta(ge=1, le=FEED_LIMIT)]
 WaitSeconds = Annotated[float, Meta(ge=0, le=LONGEST_WAIT)]
@@ -106,7 +111,7 @@ class DecisionRequest(Asked, frozen=True, kw_only=True):
     is_approved: bool
     by: Person | None = None
     note: Note | None = None
-    step: Annotated[str, Meta(min_length=1, max_length=2 * MAX_STEP_KEY)] | None = None
+    step: StepText | None = None
 
 
 class DeedRequest(Asked, frozen=True, kw_only=True):
@@ -120,7 +125,7 @@ class PersonRequest(Asked, frozen=True, kw_only=True):
 
 class RetryRequest(Asked, frozen=True, kw_only=True):
     by: Person | None = None
-    from_step: Annotated[str, Meta(min_length=1, max_length=2 * MAX_STEP_KEY)] | None = None
+    from_step: StepText | None = None
 
 
 class GateRequest(Asked, frozen=True, kw_only=True):
@@ -202,6 +207,80 @@ class GraphsQuery(Asked, frozen=True, kw_only=True):
 class JobsQuery(Asked, frozen=True, kw_only=True):
     after: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None  # what the page before came with as `next`
     limit: Limit = PAGE
+
+
+# Pipelines
+
+
+class InputBody(Asked, frozen=True, kw_only=True):
+    """Something outside that causes events: known by where it is from, what it is, and its id there."""
+
+    source: Name
+    type: Name
+    id: Key
+    title: Annotated[str, Meta(max_length=MAX_TITLE)] = ""
+
+
+class PublishRequest(Asked, frozen=True, kw_only=True):
+    payload: Any = None
+    id: Key | None = None  # the same id again is the same event
+    input: InputBody | None = None  # what outside has caused it
+
+
+class PublishManyRequest(Asked, frozen=True, kw_only=True):
+    """All are checked before the first is published; then each stands for itself."""
+
+    events: Annotated[list[PublishRequest], Meta(min_length=1, max_length=MOST_STARTS)]
+
+
+class HandlerRunsQuery(Asked, frozen=True, kw_only=True):
+    handler: Name | None = None
+    before: HandlerRunIdText | None = None  # what the page before came with as `next`
+    limit: Limit = PAGE
+
+
+class PipelineEventsQuery(Asked, frozen=True, kw_only=True):
+    topic: Name | None = None
+    status: EventStatus | None = None
+    after: Seq = 0  # what the page before came with as `next`
+    limit: Limit = PAGE
+
+
+class InputsQuery(Asked, frozen=True, kw_only=True):
+    status: InputStatus | None = None
+    before: InputIdText | None = None  # what the page before came with as `next`
+    limit: Limit = PAGE
+
+
+class ApproveRequest(Asked, frozen=True, kw_only=True):
+    run_id: HandlerRunIdText | None = None  # only if it is still this attempt that waits
+    by: Person | None = None
+    note: Note | None = None
+
+
+class RejectRequest(ApproveRequest, frozen=True, kw_only=True):
+    releases: bool = False  # the events go back; else they are skipped
+
+
+class ResolveRequest(Asked, frozen=True, kw_only=True):
+    resolution: Resolution
+    result: Any = None  # with "happened": what the effect came back with
+    by: Person | None = None
+    note: Note | None = None
+
+
+class ResolveRunRequest(ResolveRequest, frozen=True, kw_only=True):
+    step: StepText | None = None  # needed only where several are open
+
+
+class SkipRequest(Asked, frozen=True, kw_only=True):
+    """An input, or one event by its topic and id."""
+
+    input: InputIdText | None = None
+    topic: Name | None = None
+    event: Key | None = None
+    by: Person | None = None
+    note: Note | None = None
 
 
 # What happens

@@ -91,7 +91,7 @@ def _operation(row: Row, found: dict[Any, Any], components: dict[str, Any]) -> d
 
 
 def _path_parameters(row: Row) -> list[dict[str, Any]]:
-    ids = {"run_id": "run", "worker_id": "wrk", "key_id": "key"}
+    ids = {"run_id": "run", "handler_run_id": "hrn", "input_id": "inp", "worker_id": "wrk", "key_id": "key"}
     return [
         {
             "name": name,

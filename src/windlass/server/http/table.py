@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from windlass.server.http import control, feed, graphs, runs, schedules, tenants
+from windlass.server.http import control, feed, graphs, pipeline_control, pipelines, runs, schedules, tenants
 from windlass.server.http.calls import Row
 
 # Paths without parameters first: "/runs/by-key" is no run.
-ROWS: tuple[Row, ...] = (*runs.ROWS, *control.ROWS, *schedules.ROWS, *graphs.ROWS, *feed.ROWS, *tenants.ROWS)
+ROWS: tuple[Row, ...] = (
+    *runs.ROWS,
+    *control.ROWS,
+    *schedules.ROWS,
+    *graphs.ROWS,
+    *pipelines.ROWS,
+    *pipeline_control.ROWS,
+    *feed.ROWS,
+    *tenants.ROWS,
+)
 PUBLIC = frozenset(row.path for row in ROWS if row.operation is None)
 OPS = {row.op: row for row in ROWS if row.op}
 

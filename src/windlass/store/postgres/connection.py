@@ -53,7 +53,10 @@ class PostgresConnection:
             statement = found.statements[0]
             values_of, tail = attrgetter(*statement.parameters), self._tail(statement)
             values = [(*values_of(row), *tail) for row in rows]
-            await self._send(self._session.executemany, statement.text, values)
+            if len(values) == 1:  # which takes the driver less to send
+                await self._send(self._session.execute, statement.text, *values[0])
+            else:
+                await self._send(self._session.executemany, statement.text, values)
             return {}
         key_of = attrgetter(*found.key)
         ordinals: dict[tuple[Any, ...], int] = {}

@@ -47,6 +47,8 @@ class PostgresStore:
             Lane(kinds=frozenset({"begin_steps"}), senders=1, cap=500),
             Lane(kinds=frozenset({"complete_steps"}), senders=2, cap=500),
             Lane(kinds=frozenset({"finish_runs"}), senders=1, cap=500),
+            Lane(kinds=frozenset({"handler_operations"}), senders=1, cap=100),
+            Lane(kinds=frozenset({"publish_events"}), senders=1, cap=500),
         )
         self._url, self._clock, self._where = url, clock, name_of(url)
         self._catalog = load("postgres", has_injected_clock=clock is not None)

@@ -18,6 +18,7 @@ from windlass.model.worker import Worker
 from windlass.store.catalog import Dialect
 from windlass.store.migrate import migrations
 from windlass.store.queries.graph_checks import GraphChecks
+from windlass.store.queries.pipeline_checks import PipelineChecks
 from windlass.store.rows import (
     RUN_COLUMNS,
     failure_from_bytes,
@@ -91,6 +92,7 @@ class CheckQueries:
         rows = [
             *await self._connection.all("inconsistencies"),
             *await GraphChecks(self._connection).inconsistencies(),
+            *await PipelineChecks(self._connection).inconsistencies(),
         ]
         return [Inconsistency(rule=row[0], namespace=row[1], subject=row[2]) for row in rows]
 

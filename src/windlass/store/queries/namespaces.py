@@ -24,7 +24,8 @@ class Use(Struct, frozen=True, kw_only=True):
     runs: int
     schedules: int
     workers: int  # that have not stopped
-    traces: int  # gates, workers of former days: it was used once
+    traces: int  # gates, pipelines, workers of former days: it was used once
+    waiting: int  # events of pipelines that are not over, and attempts that hold some
 
     @property
     def is_any(self) -> bool:
@@ -56,7 +57,7 @@ class NamespaceQueries:
     async def use(self, name: str, *, limit: int) -> Use:
         row = await self._connection.first("use_of_namespace", name=name, limit=limit)
         assert row is not None
-        return Use(runs=row[0], schedules=row[1], workers=row[2], traces=row[3])
+        return Use(runs=row[0], schedules=row[1], workers=row[2], traces=row[3], waiting=row[4])
 
     async def set(self, name: str, *, is_enabled: bool, closes_gate: bool) -> None:
         """Enable or disable one that this transaction has locked."""
@@ -68,7 +69,15 @@ class NamespaceQueries:
         await self._connection.run("remove_workers_of_namespace", name=name)
 
     async def remove(self, name: str) -> None:
-        """The namespace itself, with its gates, cursors and limits."""
+        """The namespace itself, with its gates, cursors, limits, and pipelines in which nothing waits."""
+        await self._connection.run("remove_causes_of_namespace", name=name)
+        await self._connection.run("remove_inputs_of_namespace", name=name)
+        await self._connection.run("remove_effects_of_namespace", name=name)
+        await self._connection.run("remove_handler_runs_of_namespace", name=name)
+        await self._connection.run("remove_events_of_namespace", name=name)
+        await self._connection.run("remove_topics_of_namespace", name=name)
+        await self._connection.run("remove_handlers_of_namespace", name=name)
+        await self._connection.run("remove_pipelines_of_namespace", name=name)
         await self._connection.run("remove_gates_of_namespace", name=name)
         await self._connection.run("remove_cursors_of_namespace", name=name)
         await self._connection.run("remove_limits_of_namespace", name=name)

@@ -22,3 +22,11 @@ class PollQueries:
     async def note(self, namespace: str, *, id: WorkerId, poll: int) -> None:
         """This poll has claimed something: older ones claim nothing any more."""
         await self._connection.run("note_poll", namespace=namespace, id=id, poll=poll)
+
+    async def lock_for_pipelines(self, namespace: str, *, id: WorkerId) -> int | None:
+        """The same of polls for pipelines, which are counted apart."""
+        row = await self._connection.first("lock_pipeline_poll", namespace=namespace, id=id)
+        return None if row is None else int(row[0])
+
+    async def note_for_pipelines(self, namespace: str, *, id: WorkerId, poll: int) -> None:
+        await self._connection.run("note_pipeline_poll", namespace=namespace, id=id, poll=poll)

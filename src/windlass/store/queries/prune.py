@@ -66,6 +66,17 @@ class GoneWorker(Struct, frozen=True, kw_only=True):
     is_named: bool  # by a run that it held
 
 
+class EndedAttempt(Struct, frozen=True, kw_only=True):
+    """An attempt of a handler that is over."""
+
+    namespace: str
+    id: str
+    pipeline: str
+    ended_at: Instant
+    is_current: bool  # its pipeline goes by it
+    keep_for: Duration
+
+
 class PruneQueries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -119,6 +130,7 @@ class PruneQueries:
         await self._connection.batch("remove_steps", runs)
         await self._connection.batch("remove_messages", runs)
         await self._connection.batch("remove_log", runs)
+        await self._connection.batch("remove_ledger", runs)
         graphs = [run for run in runs if run.kind is RunKind.GRAPH]
         await self._connection.batch("remove_edges", graphs)
         await self._connection.batch("remove_jobs", graphs)
@@ -150,3 +162,38 @@ class PruneQueries:
 
     async def remove_workers(self, workers: Iterable[GoneWorker]) -> None:
         await self._connection.batch("remove_worker", sorted(workers, key=lambda item: (item.namespace, item.id)))
+
+
+class PruneAttempts:
+    """How attempts of handlers are removed, with the events they have dealt with."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def ended(self, *, keep_for: Duration, from_at: Instant, limit: int) -> list[EndedAttempt]:
+        """Those that ended longer ago than that, of every namespace, the first of them first."""
+        rows = await self._connection.all("ended_attempts", keep_for=keep_for, from_at=from_at, limit=limit)
+        return [
+            EndedAttempt(
+                namespace=row[0],
+                id=row[1],
+                pipeline=row[2],
+                ended_at=row[3],
+                is_current=bool(row[4]),
+                keep_for=keep_for,
+            )
+            for row in rows
+        ]
+
+    async def remove(self, attempts: Iterable[EndedAttempt]) -> None:
+        """With their ledger, their events, and inputs of which nothing is left."""
+        ended = sorted(attempts, key=lambda item: (item.namespace, item.id))
+        await self._connection.batch("remove_causes", ended)
+        await self._connection.batch("remove_dealt_events", ended)
+        await self._connection.batch("remove_ledger_of_attempt", ended)
+        await self._connection.batch("remove_attempt", ended)
+        by_name = {(item.namespace, item.pipeline): item for item in ended}
+        pipelines = [by_name[key] for key in sorted(by_name)]
+        await self._connection.batch("remove_causes_of_skipped", pipelines)
+        await self._connection.batch("remove_skipped_events", pipelines)
+        await self._connection.batch("remove_old_inputs", pipelines)

@@ -27,6 +27,7 @@ class WorkerQueries:
             host=worker.host,
             pid=worker.pid,
             served=served_to_bytes(worker.served),
+            pipelines=served_to_bytes(worker.pipelines),
             slots=worker.slots,
             lock_kind=worker.lock,
             is_return=int(worker.is_return),

@@ -297,7 +297,7 @@ select g.seq, g.namespace, g.subject_kind, g.subject_id, g.from_status, g.to_sta
 -- name: every_worker
 -- All workers, also those that have stopped.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w order by w.namespace, w.id;
 
 -- name: every_schedule

@@ -23,6 +23,7 @@ with recursive found (name) as (
                union all select (select s.namespace from schedules s where s.namespace > :after order by s.namespace limit 1)
                union all select (select g.namespace from gates g where g.namespace > :after order by g.namespace limit 1)
                union all select (select w.namespace from workers w where w.namespace > :after order by w.namespace limit 1)
+               union all select (select q.namespace from pipelines q where q.namespace > :after order by q.namespace limit 1)
            ) as x)
     union all
     select (select min(x.name) from (
@@ -31,6 +32,7 @@ with recursive found (name) as (
                union all select (select s.namespace from schedules s where s.namespace > f.name order by s.namespace limit 1)
                union all select (select g.namespace from gates g where g.namespace > f.name order by g.namespace limit 1)
                union all select (select w.namespace from workers w where w.namespace > f.name order by w.namespace limit 1)
+               union all select (select q.namespace from pipelines q where q.namespace > f.name order by q.namespace limit 1)
            ) as x)
       from found f
      where f.name is not null
@@ -42,14 +44,19 @@ select p.name, n.is_enabled, n.note, n.created_at, n.disabled_at, n.closes_gate
   left join namespaces n on n.name = p.name;
 
 -- name: use_of_namespace
--- What is in a namespace, each counted up to a limit: runs, schedules, workers that have not stopped; and whether gates or
--- workers of former days are left.
+-- What is in a namespace, each counted up to a limit: runs, schedules, workers that have not stopped, events that wait or
+-- are at work; and whether gates, pipelines or workers of former days are left.
 select (select count(*) from (select 1 from runs r where r.namespace = :name limit :limit) as x),
        (select count(*) from (select 1 from schedules s where s.namespace = :name limit :limit) as x),
        (select count(*) from (select 1 from workers w
                                where w.namespace = :name and w.stopped_at is null limit :limit) as x),
        (select count(*) from (select 1 from gates g where g.namespace = :name limit 1) as x)
-       + (select count(*) from (select 1 from workers w where w.namespace = :name limit 1) as x);
+       + (select count(*) from (select 1 from pipelines q where q.namespace = :name limit 1) as x)
+       + (select count(*) from (select 1 from workers w where w.namespace = :name limit 1) as x),
+       (select count(*) from (select 1 from events e
+                               where e.namespace = :name and e.status = 'pending' limit :limit) as x)
+       + (select count(*) from (select 1 from pipelines q
+                                 where q.namespace = :name and q.run_id is not null limit :limit) as x);
 
 -- name: set_namespace
 -- Enable or disable, and note whether its gate was closed because of that.
@@ -77,6 +84,38 @@ delete from cursors where namespace = :name;
 -- name: remove_limits_of_namespace
 -- How long its runs were to be kept.
 delete from workflows where namespace = :name;
+
+-- name: remove_causes_of_namespace
+-- What has caused the events of its pipelines.
+delete from causes where namespace = :name;
+
+-- name: remove_inputs_of_namespace
+-- What came into its pipelines.
+delete from inputs where namespace = :name;
+
+-- name: remove_effects_of_namespace
+-- The ledger of its effects.
+delete from effects where namespace = :name;
+
+-- name: remove_handler_runs_of_namespace
+-- The attempts of its handlers.
+delete from handler_runs where namespace = :name;
+
+-- name: remove_events_of_namespace
+-- The events of its pipelines.
+delete from events where namespace = :name;
+
+-- name: remove_topics_of_namespace
+-- Who used its topics.
+delete from topics where namespace = :name;
+
+-- name: remove_handlers_of_namespace
+-- The handlers of its pipelines.
+delete from handlers where namespace = :name;
+
+-- name: remove_pipelines_of_namespace
+-- Its pipelines.
+delete from pipelines where namespace = :name;
 
 -- name: remove_namespace
 -- The row itself.

@@ -57,6 +57,65 @@ delete from steps where namespace = :namespace and run_id = :id;
 -- What was sent to a run.
 delete from inbox where namespace = :namespace and run_id = :id;
 
+-- name: remove_ledger
+-- The effects of a run.
+delete from effects where namespace = :namespace and owner = :id;
+
+-- name: remove_ledger_of_attempt
+-- The effect of an attempt of a handler, unless its pipeline goes by it.
+delete from effects
+ where namespace = :namespace and owner = :id and status not in ('in_flight', 'needs_reconcile', 'indeterminate');
+
+-- name: ended_attempts
+-- Attempts of handlers that ended long ago, the first of them first, and whether their pipeline still goes by them.
+select h.namespace, h.id, h.pipeline, h.ended_at,
+       exists (select 1 from pipelines p
+                where p.namespace = h.namespace and p.name = h.pipeline and p.run_id = h.id) as is_current
+  from handler_runs h
+ where h.ended_at >= :from_at and h.ended_at <= (select {now} - :keep_for)
+ order by h.ended_at
+ limit :limit;
+
+-- name: remove_causes
+-- What has caused the events that an attempt has dealt with.
+delete from causes
+ where namespace = :namespace and pipeline = :pipeline and topic <> ''
+   and (topic, event) in (select e.topic, e.id from events e
+                           where e.namespace = :namespace and e.reserved_by = :id
+                             and e.status in ('consumed', 'skipped'));
+
+-- name: remove_dealt_events
+-- The events that an attempt has dealt with.
+delete from events where namespace = :namespace and reserved_by = :id and status in ('consumed', 'skipped');
+
+-- name: remove_causes_of_skipped
+-- What has caused events that a person let go long ago.
+delete from causes
+ where namespace = :namespace and pipeline = :pipeline and topic <> ''
+   and (topic, event) in (select e.topic, e.id from events e
+                           where e.namespace = :namespace and e.pipeline = :pipeline and e.status = 'skipped'
+                             and e.reserved_by is null and e.updated_at <= {now} - :keep_for);
+
+-- name: remove_skipped_events
+-- Events that a person let go long ago, before any attempt was at them.
+delete from events
+ where namespace = :namespace and pipeline = :pipeline and status = 'skipped' and reserved_by is null
+   and updated_at <= {now} - :keep_for;
+
+-- name: remove_attempt
+-- An attempt that is over, unless its pipeline goes by it since it was looked at.
+delete from handler_runs
+ where namespace = :namespace and id = :id and ended_at is not null
+   and not exists (select 1 from pipelines p
+                    where p.namespace = :namespace and p.name = :pipeline and p.run_id = :id);
+
+-- name: remove_old_inputs
+-- Inputs of a pipeline that came long ago and of whose events none is left.
+delete from inputs
+ where namespace = :namespace and pipeline = :pipeline and created_at >= 0 and created_at <= (select {now} - :keep_for)
+   and (select c.input from causes c
+         where c.namespace = inputs.namespace and c.pipeline = inputs.pipeline and c.input = inputs.id limit 1) is null;
+
 -- name: note_removed_runs
 -- Before what happened to runs is removed: the last of it. From here on others who remove wait for this transaction.
 insert into removed_log (namespace, xid, seq)
@@ -116,5 +175,6 @@ select w.namespace, w.id, w.stopped_at,
  limit :limit;
 
 -- name: remove_worker
--- A worker that has stopped, and has not come back since.
-delete from workers where namespace = :namespace and id = :id and stopped_at = :stopped_at;
+-- A worker that has stopped, and has not come back since. `coalesce` keeps it away from the index of those who stopped:
+-- planned on an empty database, a walk through all of them looks as cheap as the primary key.
+delete from workers where namespace = :namespace and id = :id and coalesce(stopped_at, 0) = :stopped_at;

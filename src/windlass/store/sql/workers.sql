@@ -1,10 +1,10 @@
 -- name: register_worker
 -- Enter a worker, or enter it anew: it serves more than before, was taken for dead, or was started again under its id.
-insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, lock_kind)
-values (:namespace, :id, :host, :pid, :served, :slots, {now}, {now}, :lock_kind)
+insert into workers (namespace, id, host, pid, served, pipelines, slots, started_at, seen_at, lock_kind)
+values (:namespace, :id, :host, :pid, :served, :pipelines, :slots, {now}, {now}, :lock_kind)
 on conflict (namespace, id) do update
-   set host = excluded.host, pid = excluded.pid, served = excluded.served, slots = excluded.slots,
-       lock_kind = excluded.lock_kind,
+   set host = excluded.host, pid = excluded.pid, served = excluded.served, pipelines = excluded.pipelines,
+       slots = excluded.slots, lock_kind = excluded.lock_kind,
        active = 0, completed = 0, failed = 0,
        started_at = excluded.started_at, seen_at = excluded.seen_at, stopped_at = null,
        draining = case when cast(:is_return as bigint) = 1 then workers.draining else 0 end;
@@ -56,7 +56,7 @@ update workers
 -- name: live_workers
 -- Workers that have not stopped, the most recently seen first.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w
  where w.namespace = :namespace and w.stopped_at is null
  order by w.seen_at desc, w.id;
@@ -64,7 +64,7 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
 -- name: stopped_workers
 -- Workers that have stopped since then, the last to stop first.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w
  where w.namespace = :namespace and w.stopped_at >= :since
  order by w.stopped_at desc, w.id;
@@ -72,7 +72,7 @@ select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.complete
 -- name: find_worker
 -- One worker, also one that has stopped.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w
  where w.namespace = :namespace and w.id = :id;
 
@@ -88,14 +88,24 @@ with recursive holders (id) as (
              order by r.worker limit 1)
       from holders h
      where h.id is not null
+), keepers (id) as (
+    select ''
+    union all
+    select (select p.worker from pipelines p
+             where p.namespace = :namespace and p.worker > k.id
+             order by p.worker limit 1)
+      from keepers k
+     where k.id is not null
 ), asked (id) as (
     select h.id from holders h
+    union
+    select k.id from keepers k
     union
     select w.id from workers w
      where w.namespace = :namespace and w.stopped_at is null and (w.id = :by or :everyone = 1)
 )
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
-       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining
+       w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from asked a
  cross join workers w on w.namespace = :namespace and w.id = a.id
  where case when w.id = :by then w.stopped_at is null else w.lock_kind is not null end
@@ -114,3 +124,12 @@ select r.poll from workers r where r.namespace = :namespace and r.id = :id and r
 -- name: note_poll
 -- Polls before this one claim nothing any more; nor does this one, but hear what it has claimed.
 update workers set poll = :poll where namespace = :namespace and id = :id;
+
+-- name: lock_pipeline_poll
+-- The same of polls for pipelines.
+select r.pipeline_poll from workers r
+ where r.namespace = :namespace and r.id = :id and r.stopped_at is null {for_update};
+
+-- name: note_pipeline_poll
+-- This poll for pipelines counts: those before it claim nothing any more.
+update workers set pipeline_poll = :poll where namespace = :namespace and id = :id;

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import apsw
+from msgspec.json import encode as to_json
 
 from windlass.errors import NotAllowed
 from windlass.model.time import Instant
@@ -118,4 +118,4 @@ class SqliteConnection:
 
 def _bindable(value: Any) -> Any:
     """Lists travel as JSON, for json_each."""
-    return json.dumps(value) if isinstance(value, (list, tuple)) else value
+    return to_json(value).decode() if isinstance(value, (list, tuple)) else value

@@ -34,7 +34,9 @@ IN_MEMORY = ":memory:"
 ATTEMPTS_WHEN_BUSY = 2  # each waits for the whole busy time-out
 BUSY_FOR = Duration(5 * SECOND)
 CACHE_KIB = 8192
-KINDS = frozenset({"start_runs", "begin_steps", "complete_steps", "finish_runs"})
+KINDS = frozenset(
+    {"start_runs", "begin_steps", "complete_steps", "finish_runs", "handler_operations", "publish_events"}
+)
 
 
 class SqliteStore:

@@ -53,6 +53,8 @@ TOPICS = (
     "isolation",
     "graphs",
     "jobs",
+    "pipelines",
+    "effects",
 )
 # Before they are imported, so that a failing assert shows its values.
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
@@ -64,6 +66,7 @@ from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
 from windlass.testing.conformance.control import ControlConformance  # noqa: E402
 from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
 from windlass.testing.conformance.declarations import DeclarationConformance  # noqa: E402
+from windlass.testing.conformance.effects import EffectConformance  # noqa: E402
 from windlass.testing.conformance.expiry import ExpiryConformance  # noqa: E402
 from windlass.testing.conformance.families import FamilyConformance  # noqa: E402
 from windlass.testing.conformance.feed import FeedConformance  # noqa: E402
@@ -80,6 +83,7 @@ from windlass.testing.conformance.messages import MessageConformance  # noqa: E4
 from windlass.testing.conformance.namespaces import NamespaceConformance  # noqa: E402
 from windlass.testing.conformance.overlaps import OverlapConformance  # noqa: E402
 from windlass.testing.conformance.pauses import PauseConformance  # noqa: E402
+from windlass.testing.conformance.pipelines import PipelineConformance  # noqa: E402
 from windlass.testing.conformance.queues import QueueConformance  # noqa: E402
 from windlass.testing.conformance.retention import RetentionConformance  # noqa: E402
 from windlass.testing.conformance.retries import RetryConformance  # noqa: E402
@@ -125,6 +129,8 @@ SUITES = (
     IsolationConformance,
     GraphConformance,
     JobConformance,
+    PipelineConformance,
+    EffectConformance,
 )
 
 __all__ = [
@@ -162,4 +168,6 @@ __all__ = [
     "IsolationConformance",
     "GraphConformance",
     "JobConformance",
+    "PipelineConformance",
+    "EffectConformance",
 ]

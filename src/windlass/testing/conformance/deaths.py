@@ -6,7 +6,7 @@ For databases that several processes can open; where only one can, there is no l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 import pytest
@@ -15,11 +15,14 @@ from windlass.engine.coordinator import expire_workers
 from windlass.engine.engine import Engine
 from windlass.errors import ClaimLost, NotFound, StoreRefused
 from windlass.model.commands import PauseRun, ProbeWorkers
+from windlass.model.effect import Effect
+from windlass.model.pipeline_work import TaskKind
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Instant
 from windlass.model.worker import LockKind, Served
 from windlass.store.base import Store
 from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.effects import claimed, prepared
 from windlass.testing.conformance.given import (
     NAMESPACE,
     OTHER_WORKER,
@@ -40,6 +43,7 @@ from windlass.testing.conformance.given import (
     poll,
 )
 from windlass.testing.conformance.workers import SILENT_FOR, beating, live, register, registering
+from windlass.testing.pipeline_hands import FOR, TIMEOUT, Hands
 
 MOST_RECOVERIES = 10
 PATIENCE = 10_000  # looks, a millisecond apart, for a server to notice that a session has ended
@@ -351,3 +355,46 @@ class DeathConformance:
         run = await load(store)
         assert (run.status, run.worker, run.token, run.recoveries) == (RunStatus.PENDING, None, row.run.token, 0)
         assert [entry[2] for entry in await causes(store)] == ["start", "claim", "release"]
+
+    @pytest.mark.spec("invariants:I-39")
+    async def test_only_a_proof_of_death_lets_an_effect_be_asked_about_at_once(
+        self, second_store: Mortal, pair: Pair, clock: FakeClock
+    ) -> None:
+        """Whoever has lost its session may still be inside: until its claim and its time-out are over nobody asks."""
+        first, begun_at = Hands(pair.first, WORKER), clock.now()
+        await be_inside(Hands(pair.second, OTHER_WORKER))
+
+        await pair.die(second_store)
+        assert await pair.probe(served=(), pipelines=first.served) == (OTHER_WORKER,)
+
+        if pair.lock is not LockKind.FILE:
+            assert await first.claim() is None
+            clock.advance(begun_at + FOR + TIMEOUT - 1 - clock.now())
+            assert await first.claim() is None
+            clock.advance(1)
+        assert (await claimed(first)).kind is TaskKind.RECONCILE
+
+    @pytest.mark.spec("invariants:I-39")
+    async def test_the_death_of_the_next_holder_says_nothing_about_whoever_made_the_call(
+        self, second_store: Mortal, pair: Pair, clock: FakeClock
+    ) -> None:
+        """That one has lost its claim, and may be inside for all that."""
+        first, second = Hands(pair.first, WORKER), Hands(pair.second, OTHER_WORKER)
+        (called,) = await be_inside(first, has_reconcile=False)
+        clock.advance(FOR)
+        await second.engine.work.register_worker(registering(OTHER_WORKER, served=(), pipelines=second.served))
+        assert await second.claim() is not None
+
+        await pair.die(second_store)
+        assert await pair.probe(served=(), pipelines=first.served) == (OTHER_WORKER,)
+        (known,) = await pair.first.pipelines.list_open_effects(NAMESPACE)
+        assert known.reconcile_after == called.reconcile_after > clock.now()
+
+
+async def be_inside(hands: Hands, *, has_reconcile: bool = True) -> Sequence[Effect]:
+    """Call an effect, which does not return."""
+    await hands.declare()
+    await hands.publish("a")
+    await hands.engine.work.register_worker(registering(hands.worker, served=(), pipelines=hands.served))
+    await hands.begin(await prepared(hands), has_reconcile=has_reconcile)
+    return await hands.engine.pipelines.list_open_effects(NAMESPACE)

@@ -10,6 +10,9 @@ import pytest
 from windlass.engine.engine import Engine
 from windlass.errors import NotFound, Unavailable, WrongState
 from windlass.model.commands import Decide, RetryRun
+from windlass.model.effect import Resolution
+from windlass.model.pipeline_commands import ResolveEffect
+from windlass.model.pipeline_work import BeginEffect, BegunKind, FailEffect, Verdict
 from windlass.model.retry import RetryPolicy
 from windlass.model.run import Deed, Run, RunId, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
@@ -310,3 +313,67 @@ class RetryConformance(EngineConformance):
         assert (await engine.work.suspend_run(parking(run, again))).is_parked
         decision = await engine.control.decide(Decide(namespace=NAMESPACE, run_id=new.id, is_approved=True))
         assert decision.is_approved
+
+    @pytest.mark.spec("invariants:I-38", "invariants:I-39")
+    async def test_a_retry_does_not_call_an_effect_that_may_have_happened(
+        self, engine: Engine, clock: FakeClock
+    ) -> None:
+        """Each run counts its tokens from one: the same number is not the same claim."""
+        old = await worked(engine)
+        assert (await engine.work.begin_effect(calling(old))).kind is BegunKind.ENTER
+        await engine.control.cancel_run(cancelling(old.id))
+        await retried(engine, old)
+
+        new = await claim_one(engine, 2)
+        assert new.token == old.token
+        assert (await engine.work.begin_effect(calling(new))).kind is BegunKind.LATER
+
+        clock.advance(HOUR)
+        (again,) = [await claim_one(engine, 3)]
+        begun = await engine.work.begin_effect(calling(again))
+        assert (begun.kind, begun.idempotency_key) == (BegunKind.RECONCILE, f"{old.id}/charge")
+
+    @pytest.mark.spec("invariants:I-38")
+    @pytest.mark.parametrize("from_step", [None, "pack"])
+    @pytest.mark.parametrize("said", [Resolution.HAPPENED, Resolution.SKIP])
+    async def test_a_retry_does_not_call_an_effect_about_which_a_person_has_spoken(
+        self, engine: Engine, said: Resolution, from_step: str | None
+    ) -> None:
+        """Its step is not completed before a worker has heard of it."""
+        old = await worked(engine, "pack")
+        await engine.work.begin_effect(calling(old, has_reconcile=False))
+        await engine.work.fail_effect(
+            FailEffect(
+                namespace=NAMESPACE,
+                run_id=old.id,
+                token=old.token,
+                step_key="charge",
+                attempt=1,
+                verdict=Verdict.UNKNOWN,
+                failure=FAILURE,
+            )
+        )
+        await engine.pipeline_control.resolve_effect(
+            ResolveEffect(namespace=NAMESPACE, subject=old.id, resolution=said, result=b"9", by="ann")
+        )
+        await fail(engine, old)
+        await retried(engine, old, from_step=from_step)
+
+        new = await claim_one(engine, 2)
+        begun = await engine.work.begin_effect(calling(new))
+
+        assert begun.kind is (BegunKind.APPLIED if said is Resolution.HAPPENED else BegunKind.SKIPPED)
+
+
+def calling(run: Run, *, has_reconcile: bool = True) -> BeginEffect:
+    return BeginEffect(
+        namespace=NAMESPACE,
+        subject=run.id,
+        run_id=run.id,
+        token=run.token,
+        step_key="charge",
+        name="charge",
+        params=b"[]",
+        idempotency_key=f"{run.id}/charge",
+        has_reconcile=has_reconcile,
+    )

@@ -24,11 +24,11 @@ from windlass.runtime import SystemClock
 from windlass.settings import Settings
 from windlass.testing.check_claims import WORKER
 from windlass.testing.clients import Client
-from windlass.testing.journal import Journal
+from windlass.testing.journal import Event, Journal
 from windlass.testing.journalled_work import JournalledWork
-from windlass.testing.processes import SharedJournal
+from windlass.testing.processes import SharedJournal, read_shared_journal
 
-SLOTS = 8  # few: one worker alone could take everything, and the other would have nothing to show
+SLOTS = 8  # fewer than there are runs at once, so that a worker whose slots are taken leaves some to the other
 AT_ONCE = 16  # runs that one client cares for at a time
 PARTS = 4  # children of one map
 LATE, NEVER = 3, 4  # of so many runs in a row, one is cancelled before it can begin, and one when it is over
@@ -66,9 +66,16 @@ def declare(beside: Beside) -> None:
     async def counter(ctx: windlass.Context, number: int) -> int:
         return await ctx.step(count, await ctx.step(count, number))
 
+    async def meet(number: int) -> int:
+        """Over once two workers have claimed something: one alone fills its slots and leaves the rest to the other."""
+        with journal.body():
+            while len(claimers(journal.path)) < 2:  # noqa: ASYNC110 - the other process has no event to set here
+                await asyncio.sleep(LOOK_EVERY)
+            return number + 1
+
     @app.workflow(name="part")
     async def part(ctx: windlass.Context, number: int) -> int:
-        return await ctx.step(count, number)
+        return await ctx.step(meet, number)
 
     @app.workflow(name="parent")
     async def parent(ctx: windlass.Context, number: int) -> list[int]:
@@ -76,6 +83,11 @@ def declare(beside: Beside) -> None:
         return [*parts, *await asyncio.gather(ctx.run(part, 0, key="one"), ctx.run(part, 1, key="two"))]
 
     beside.workflows.update(listener=listener, counter=counter, parent=parent)
+
+
+def claimers(journal: Path) -> set[str]:
+    """The workers that have claimed something so far."""
+    return {line.who for line in read_shared_journal(journal) if line.event is Event.CLAIMED}
 
 
 def run(main: Callable[[Beside], Awaitable[None]], *, url: str, journal: str, number: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes.beside import LATE, NEVER, PARTS, TURNS
+from tests.processes.beside import LATE, NEVER, PARTS, TURNS, claimers
 from tests.processes.children import Child, Nursery, until
 from tests.processes.database import Database
 from tests.scale import SCALE
@@ -51,6 +51,9 @@ class Town:
     def heard(self) -> int:
         """How many answers clients have got so far."""
         return sum(line.event is Event.HEARD for line in read_shared_journal(self._journal))
+
+    def claimers(self) -> set[str]:
+        return claimers(self._journal)
 
     def kill(self, worker: Child) -> None:
         assert worker.end(signal.SIGKILL) == -signal.SIGKILL
@@ -167,7 +170,7 @@ def test_children_that_end_on_two_workers_at_once_wake_their_parent(town: Town, 
     counted = [[*range(item + 1, item + 1 + PARTS), 1, 2] for item in range(PARENTS)]
     assert town.results("parent") == counted
     assert len(town.last.runs) == PARENTS * (1 + PARTS + 2)
-    holders = {worker for line in town.lines if line.event is Event.CLAIMED for worker in [line.who]}
+    holders = town.claimers()
     woken = sum(entry.cause == "child" and entry.from_status == "waiting" for entry in town.last.log)
     figures.append(f"children: {PARENTS * (PARTS + 2)} on {len(holders)} workers woke {PARENTS} parents {woken} times")
     assert len(holders) == 2

@@ -146,12 +146,18 @@ class Ending:
                 return  # it is over, or somebody else's
 
     async def _until_answered(self) -> None:
-        """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again."""
-        self._execution.reports.send_kept()
-        await self._execution.reports.until_answered()
+        """The last word overtakes nothing: refused behind it, a result that is on its way would be worked for again.
+
+        Raises Unavailable if the store could not take a result: by now it may take the last word, which comes too soon.
+        """
+        reports = self._execution.reports
+        reports.send_kept()
+        await reports.until_answered()
         on_their_way = self._tasks - {asyncio.current_task()}
         if on_their_way:
             await asyncio.wait(on_their_way)
+        if reports.has_kept:
+            raise Unavailable("Results of this run are still to be written.")
 
     async def _clear_away(self) -> None:
         """Drop the code: its `finally` blocks run now, and every call they make to ctx is refused."""

@@ -122,6 +122,11 @@ class Reports:
             timer.cancel()
             self._send(*result)
 
+    @property
+    def has_kept(self) -> bool:
+        """Does a result wait to be sent again?"""
+        return bool(self._kept)
+
     def _tell_answered(self) -> None:
         if not self.unanswered and self._all_answered is not None:
             self._all_answered.set_result(None)

@@ -7,6 +7,7 @@ once are safe: the second waits for the first and then finds nothing left to do.
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,25 @@ def migrate_sqlite(connection: apsw.Connection, *, where: str) -> None:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
+
+
+def migrate_memory(connection: apsw.Connection) -> None:
+    """Fill a new database in memory: the first of a process runs the migrations, the others are copies of it."""
+    import apsw  # here: who migrates PostgreSQL does not need it
+
+    with closing(apsw.Connection("")) as made:
+        made.deserialize("main", _migrated_memory())
+        with connection.backup("main", made, "main") as copying:
+            copying.step()
+
+
+@cache
+def _migrated_memory() -> bytes:
+    import apsw
+
+    with closing(apsw.Connection(":memory:")) as made:
+        migrate_sqlite(made, where="A database in memory")
+        return made.serialize("main")
 
 
 def check_sqlite(connection: apsw.Connection, *, where: str) -> int:

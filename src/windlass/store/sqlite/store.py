@@ -15,7 +15,7 @@ from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import Clock
 from windlass.store.base import Hooks, Lane, NoHooks, Tx
 from windlass.store.catalog import load
-from windlass.store.migrate import check_sqlite, migrate_sqlite
+from windlass.store.migrate import check_sqlite, migrate_memory, migrate_sqlite
 from windlass.store.sqlite.connection import SqliteConnection
 from windlass.store.sqlite.errors import DriverError, refuse, translate
 from windlass.store.sqlite.file import (
@@ -158,7 +158,10 @@ class SqliteStore:
         database.execute("pragma synchronous = full")
         database.execute("pragma foreign_keys = on")
         database.execute(f"pragma cache_size = -{CACHE_KIB}")
-        migrate_sqlite(database, where=self._where)
+        if self._path == IN_MEMORY:
+            migrate_memory(database)
+        else:
+            migrate_sqlite(database, where=self._where)
 
     def _write(self, name: str, fn: Transaction[T]) -> T:
         attempt = 1

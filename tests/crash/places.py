@@ -43,7 +43,7 @@ OTHERS = """
 select pid from pg_stat_activity
  where datname = current_database() and backend_type = 'client backend' and pid <> all($1::int[])
 """
-PATIENCE = 10.0  # seconds for the server to notice that a client is gone
+PATIENCE = 60.0  # seconds for the server to notice that a client is gone
 LINGERING = 0.3  # seconds after which a connection that does not end is one that was just being made
 
 

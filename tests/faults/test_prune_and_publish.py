@@ -18,7 +18,7 @@ from windlass.testing.conformance.pipelines import consume
 from windlass.testing.conformance.retention import prune
 from windlass.testing.pipeline_hands import NAMESPACE, ORDERS, PIPELINE, Hands
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 KEPT, OLD = DAY, 3 * DAY
 MAIL = InputId("inp_mail")
 

@@ -34,7 +34,7 @@ async def test_a_sender_that_is_cancelled_leaves_nobody_without_an_answer(harnes
     for task in tuple(batcher._tasks):
         task.cancel()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         started = await asyncio.gather(*starting, return_exceptions=True)
         later = await harness.start(order, 99)
 
@@ -61,7 +61,7 @@ async def test_a_reader_that_is_cancelled_leaves_nobody_without_an_answer(harnes
         await asyncio.sleep(0)
     runs._results._reader.cancel()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         answers = await asyncio.gather(*asking, return_exceptions=True)
 
     assert [answer for answer in answers if answer != 1 and not isinstance(answer, Unavailable)] == []
@@ -124,7 +124,7 @@ async def test_a_harness_looks_into_the_namespace_of_its_app(open_harness: OpenH
         await ctx.sleep("1d")
         return "rested"
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await harness.run(nap) == "rested"
     handle = await harness.start(nap)
     await harness.idle()

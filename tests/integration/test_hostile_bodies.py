@@ -342,7 +342,7 @@ async def test_a_body_that_asks_the_process_to_stop_is_no_failure(shared_url: st
     outputs = []
     for _ in range(2):
         process = await asyncio.create_subprocess_exec(*command, stdout=-1, stderr=-1)
-        outputs.append((*await asyncio.wait_for(process.communicate(), 20), process.returncode))
+        outputs.append((*await asyncio.wait_for(process.communicate(), 60), process.returncode))
 
     (_, first_error, first_code), (said, second_error, second_code) = outputs
     assert first_code != 0, first_error
@@ -442,7 +442,7 @@ async def test_a_loop_that_ends_around_a_run_is_no_failure_of_the_run(
     for _ in range(2):
         environment = {**os.environ, "WINDLASS_WORKER_VISIBILITY_TIMEOUT_SECS": "2"}
         process = await asyncio.create_subprocess_exec(*command, stdout=-1, stderr=-1, env=environment)
-        outputs.append((*await asyncio.wait_for(process.communicate(), 20), process.returncode))
+        outputs.append((*await asyncio.wait_for(process.communicate(), 60), process.returncode))
 
     assert [(said.decode().strip(), code) for said, _, code in outputs] == [("", 0), ("went on", 0)], outputs
     async with App(shared_url, settings=Settings()) as app:

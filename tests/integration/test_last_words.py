@@ -10,7 +10,7 @@ from windlass.rules.workers import said_goodbye
 from windlass.settings import Settings
 from windlass.store.base import Tx
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 async def test_what_is_said_right_before_the_end_goes_out(postgres_url: str) -> None:

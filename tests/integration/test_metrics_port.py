@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def read(port: int) -> str:
-    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=60) as answer:
         return str(answer.read().decode())
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.integration.conftest import PostgresDatabases
+from tests.integration.conftest import PATIENCE, PostgresDatabases, eventually
 from tests.integration.pooler import Pooler
 from windlass import App, Context
 from windlass.model.run import WorkerId
@@ -64,8 +64,9 @@ async def test_what_another_process_starts_is_found_within_seconds_and_its_user_
         async with works.worker():
             for number in range(2):
                 handle = await asks.start(order, number)
-                assert await asyncio.wait_for(handle.result(), 10) == 2 * number
-        assert len(warnings(caplog)) == 2  # one for each app
+                assert await asyncio.wait_for(handle.result(), PATIENCE) == 2 * number
+        await eventually(lambda: len(warnings(caplog)) == 2, what="one for each app")
+    assert len(warnings(caplog)) == 2
     assert all("pooler in transaction mode" in text and "Connect directly" in text for text in warnings(caplog))
     assert "\n" not in warnings(caplog)[0]
 
@@ -79,7 +80,7 @@ async def test_whoever_is_connected_directly_hears_those_behind_a_pooler(url: st
 
         behind.send('it\'s \\ "quoted" é')
 
-        assert await asyncio.wait_for(heard.get(), 10) == 'it\'s \\ "quoted" é'
+        assert await asyncio.wait_for(heard.get(), PATIENCE) == 'it\'s \\ "quoted" é'
         await behind.close()
         await direct.close()
 
@@ -91,7 +92,7 @@ async def test_a_deaf_listener_says_that_something_may_have_been_missed(url: str
         await listener.open(heard.put_nowait)
 
         for _ in range(2):
-            assert await asyncio.wait_for(heard.get(), 10) == EVERYTHING
+            assert await asyncio.wait_for(heard.get(), PATIENCE) == EVERYTHING
         await listener.close()
 
 

@@ -1,11 +1,12 @@
 """A process that ends jobs of graphs without their code, at the same time as another one does.
 
-python -m tests.processes.finishing work URL NAME COUNT DIES_AT
+python -m tests.processes.finishing work URL NAME COUNT DIES_AT SHARE
     Works on planned graphs until all of them are over, and says how many jobs it ended. Dies at that hook, never if 0.
+    When it has ended its share it says so, and goes on after another line; never if 0.
 python -m tests.processes.finishing together URL
     Reads what to finish: when by the machine's clock in nanoseconds, run, token, graph, job.
 
-Both say when they are ready, and wait for a line.
+All say when they are ready, and wait for a line.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def wait_for_a_line() -> str:
     return sys.stdin.readline()
 
 
-async def work(url: str, name: str, count: int, dies_at: int) -> None:
+async def work(url: str, name: str, count: int, dies_at: int, share: int) -> None:
     store = store_of(url, dies_at=dies_at)
     await store.open()
     engine, chance = engine_of(store, name), random.Random(name)
@@ -76,6 +77,9 @@ async def work(url: str, name: str, count: int, dies_at: int) -> None:
     while True:
         if done := await hands.turn(most=6):
             ended += done
+            if 0 < share <= ended:
+                share = 0
+                wait_for_a_line()
             continue
         open = await engine.graphs.list_graphs(ListGraphs(namespace=NAMESPACE, is_open=True, limit=1))
         runs = await engine.graphs.list_graphs(ListGraphs(namespace=NAMESPACE, limit=len(plans)))
@@ -112,6 +116,6 @@ async def together(url: str) -> None:
 if __name__ == "__main__":
     what, url, *rest = sys.argv[1:]
     if what == "work":
-        asyncio.run(work(url, rest[0], int(rest[1]), int(rest[2])))
+        asyncio.run(work(url, rest[0], *map(int, rest[1:])))
     else:
         asyncio.run(together(url))

@@ -28,6 +28,8 @@ from windlass.testing.checkers import CHECKERS
 from windlass.testing.evidence import Evidence, Snapshot
 
 GRAPHS = 20 * SCALE
+SHARE = 2 * GRAPHS  # jobs: more than a tenth and much less than the half of all
+FIRST = 5  # jobs that the living one ends before the others are dead
 DEATHS = 3
 HOOKS = 100  # within which a process dies that is to die
 ROUNDS = 100 * SCALE
@@ -116,9 +118,14 @@ def test_two_processes_work_through_random_graphs_as_one_would(on_a_server: Data
     url, numbers = on_a_server.url, range(GRAPHS)
     graphs = asyncio.run(start_graphs(url, numbers))
 
-    with programs(*(("work", url, name, str(GRAPHS), "0") for name in ("a", "b"))) as both:
+    # Whoever is first with its share waits for the other: else one of them might do it all before the other begins.
+    with programs(*(("work", url, name, str(GRAPHS), "0", str(SHARE)) for name in ("a", "b"))) as both:
         for program in both:
             program.say("go")
+        for program in both:
+            program.wait_until_ready()
+        for program in both:
+            program.say("go on")
         answers = [program.end() for program in both]
 
     check_all(on_a_server, graphs)
@@ -133,11 +140,15 @@ def test_processes_that_die_on_the_way_change_nothing(on_a_server: Database) -> 
     url, numbers, chance = on_a_server.url, range(GRAPHS), random.Random("deaths")
     graphs = asyncio.run(start_graphs(url, numbers))
 
-    dying = [("work", url, f"dying-{each}", str(GRAPHS), str(chance.randint(5, HOOKS))) for each in range(DEATHS)]
-    with programs(*dying, ("work", url, "living", str(GRAPHS), "0")) as all:
+    dying = [("work", url, f"dying-{each}", str(GRAPHS), str(chance.randint(5, HOOKS)), "0") for each in range(DEATHS)]
+    # The living one waits for their deaths: else it might be done before they come to them.
+    with programs(*dying, ("work", url, "living", str(GRAPHS), "0", str(FIRST))) as all:
         for program in all:
             program.say("go")
-        codes = [program.end()[0] for program in all]
+        codes = [program.end()[0] for program in all[:-1]]
+        all[-1].wait_until_ready()
+        all[-1].say("go on")
+        codes.append(all[-1].end()[0])
 
     assert codes == [DIED] * DEATHS + [0]
     check_all(on_a_server, graphs)

@@ -24,6 +24,7 @@ from windlass.testing.processes import read_shared_journal
 
 WORKERS = 3
 KILLS = 24 * SCALE
+MOST_KILLS = 5 * KILLS  # until one of them has struck inside of a body
 EVERYONE = 8  # each time after so many kills nobody is left alive
 LOOK_AFTER = 6  # kills, to see the database on its way too
 SHORTEST, LONGEST = 0.05, 0.3  # seconds between two of them
@@ -61,7 +62,8 @@ class Nemesis:
 
     def strike(self) -> None:
         """Kill a worker, sometimes the client, sometimes all of them; others take their places at once."""
-        time.sleep(self._chance.uniform(SHORTEST, LONGEST))
+        patience = 1 + len(self.killed) // KILLS  # where nobody lives long enough to begin anything, they live longer
+        time.sleep(self._chance.uniform(SHORTEST, LONGEST) * patience)
         if len(self.killed) % EVERYONE == EVERYONE - 1:
             for victim in (*self._workers, self._client):
                 self._kill(victim)
@@ -105,7 +107,7 @@ def test_killing_processes_loses_nothing_and_repeats_nothing(
     snapshots: list[Snapshot] = []
     until(lambda: any(line.event is Event.ACKED for line in read_shared_journal(journal)), what="the first run")
 
-    while len(nemesis.killed) < KILLS:
+    while len(nemesis.killed) < (KILLS if were_at_work(journal, nemesis.killed) else MOST_KILLS):
         nemesis.strike()
         if len(nemesis.killed) % LOOK_AFTER == 0:
             snapshots.append(database.look())
@@ -168,6 +170,17 @@ def test_what_the_dead_held_is_in_order_while_nobody_takes_it(
         max_recoveries=MAX_RECOVERIES,
     )
     assert judge_crowd(crowd) == []
+
+
+def were_at_work(journal: Path, killed: list[int]) -> bool:
+    """Whether somebody was killed inside of a body: entered, and nothing was said about its run since."""
+    entered = set[tuple[int, str]]()
+    for line in read_shared_journal(journal):
+        if line.event is Event.ENTERED:
+            entered.add((line.life, line.run_id))
+        elif line.event is Event.SENT and line.what != "begin_step":
+            entered.discard((line.life, line.run_id))
+    return any(life in killed for life, _ in entered)
 
 
 def describe(what: str, crowd: Crowd) -> list[str]:

@@ -21,7 +21,7 @@ from windlass.testing.processes import read_shared_journal
 WRITES = ("begin_step", "complete_step", "finish_run")  # before which it stops
 RUNS = 2 * len(WRITES)  # half of them are over when the worker goes on, half are in other hands
 TIMES = SCALE
-SHORT, LONG = 2.0, 300.0  # seconds a claim lasts: the one to run out, and the one of those who take over
+SHORT, LONG = 5.0, 300.0  # seconds a claim lasts: the one to run out, and the one of those who take over
 
 
 @pytest.mark.spec("invariants:I-17", "invariants:I-18", "invariants:I-19", "invariants:I-21", "invariants:I-65")

@@ -17,7 +17,7 @@ from tests.integration.cli.scene import Scene, declare_order
 from windlass.testing.harness import Harness
 
 WINDLASS = [sys.executable, "-m", "windlass"]
-PATIENCE = 30
+PATIENCE = 120
 
 SHOP = """
 import asyncio, windlass

@@ -141,7 +141,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Dem
     place = tmp_path_factory.mktemp("demos")
     demos = {
         "alone": Demo(place / "alone"),
-        "tampered": Demo(place / "tampered"),
+        "tampered": Demo(place / "tampered", "--pace", "0.5"),  # so that it is not over before we come to it
         "kept": Demo(place / "kept", "--json", "--keep", "new/folder"),
     }
     yield demos

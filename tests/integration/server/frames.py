@@ -82,7 +82,7 @@ class Line:
             return found
         return found
 
-    async def status(self, *, seconds: float = 5.0) -> int | None:
+    async def status(self, *, seconds: float = 20.0) -> int | None:
         """How the first call of this connection ended: the name of the header is written out only once."""
         found = b""
         try:

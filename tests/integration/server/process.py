@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def free_ports(count: int) -> list[int]:

@@ -9,14 +9,27 @@ import pytest
 
 from tests.integration.conftest import eventually
 from tests.integration.server.frames import HELLO, call, line
-from tests.integration.server.wire import NOBODY, SECOND, Caller, Code, Wire, WireWorker, ended_within, refusal_of
+from tests.integration.server.wire import (
+    NOBODY,
+    PATIENCE,
+    SECOND,
+    Caller,
+    Code,
+    Wire,
+    WireWorker,
+    ended_within,
+    refusal_of,
+)
+from windlass.api.grpc.patience import RECHECK_FOR
 from windlass.model.access import Role
 from windlass.model.time import Duration
+from windlass.server.gate import BELIEVED_FOR
+from windlass.testing.clock import FakeClock
 from windlass.v1 import admin_pb2, namespace_pb2, worker_pb2, workflow_pb2
 
 RUNS, WORK, ADMIN = "/windlass.v1.WorkflowService/", "/windlass.v1.WorkerService/", "/windlass.v1.AdminService/"
 IDLE = 300
-LONG = 25 * SECOND
+LONG = 25 * SECOND  # longer than our patience: what ends sooner was cut short
 
 
 async def waiting_calls(wire: Wire, caller: Caller) -> list[Any]:
@@ -47,20 +60,22 @@ async def test_a_revoked_key_waits_no_longer_than_five_seconds_for_anything(live
     admin = await live_wire.caller(Role.ADMIN, namespace="*")
 
     await admin.ask("/windlass.v1.NamespaceService/RevokeKey", namespace_pb2.RevokeKeyRequest(id=key))
-    found = await asyncio.gather(*(ended_within(5.0, waiting) for waiting in calls))
+    found = await asyncio.gather(*(ended_within(PATIENCE, waiting) for waiting in calls))
 
     assert {(refused.status, refused.code) for refused in found} == {(Code.UNAUTHENTICATED, "not_authenticated")}
+    # The seconds are those between two looks: by a watch, a machine that has much else to do would be late.
+    assert RECHECK_FOR + BELIEVED_FOR <= 5 * SECOND
 
 
 @pytest.mark.spec("security:S-06")
-async def test_a_key_that_expires_is_out_as_well_and_a_good_one_waits_on(live_wire: Wire) -> None:
-    _, token = await live_wire.key(*Role, expires_for=Duration(SECOND))
-    calls = await waiting_calls(live_wire, live_wire.asker(token))
-    others = [
-        asyncio.ensure_future(waiting) for waiting in await waiting_calls(live_wire, await live_wire.caller(*Role))
-    ]
+async def test_a_key_that_expires_is_out_as_well_and_a_good_one_waits_on(wire: Wire, clock: FakeClock) -> None:
+    """Its time passes when all of them wait, and not on their way."""
+    _, token = await wire.key(*Role, expires_for=Duration(SECOND))
+    calls = [asyncio.ensure_future(waiting) for waiting in await waiting_calls(wire, wire.asker(token))]
+    others = [asyncio.ensure_future(waiting) for waiting in await waiting_calls(wire, await wire.caller(*Role))]
 
-    found = await asyncio.gather(*(ended_within(6.0, waiting) for waiting in calls))
+    clock.advance("6s")
+    found = await asyncio.gather(*(ended_within(PATIENCE, waiting) for waiting in calls))
 
     assert {refused.status for refused in found} == {Code.UNAUTHENTICATED}
     assert not any(other.done() for other in others)
@@ -85,7 +100,7 @@ async def test_whoever_reads_the_log_without_ever_waiting_is_looked_at_too(live_
 
     await following.read()
     await live_wire.opened.access.revoke_key(key)
-    refused = await ended_within(5.0, read())
+    refused = await ended_within(PATIENCE, read())
 
     assert (refused.status, refused.code) == (Code.UNAUTHENTICATED, "not_authenticated")
     assert pages < 10_000
@@ -128,16 +143,18 @@ async def test_hundreds_of_idle_polls_keep_nobody_waiting_and_one_of_them_gets_t
         workers.append(worker)
     await asyncio.gather(*(worker.register() for worker in workers))
     polls = [
-        asyncio.ensure_future(_answer(worker.caller.start(WORK + "Poll", worker.poll_request(wait_for=LONG))))
+        asyncio.ensure_future(
+            _answer(worker.caller.start(WORK + "Poll", worker.poll_request(wait_for=LONG), timeout=60))
+        )
         for worker in workers
     ]
     client = await live_wire.caller(Role.CLIENT)
-    async with asyncio.timeout(5):
-        for _ in range(20):
-            await client.ask(RUNS + "ListRuns")
+    for _ in range(20):
+        await client.ask(RUNS + "ListRuns")
+    assert not any(poll.done() for poll in polls)  # nobody had to wait for their end
 
     run_id = await client.begin_run()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         done, waiting = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
 
     claimed = [run.run_id for poll in done for run in poll.result().runs]

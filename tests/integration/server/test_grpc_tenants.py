@@ -345,16 +345,16 @@ async def test_whoever_knows_the_id_of_a_worker_elsewhere_does_not_listen_in_its
     stranger = await live_wire.caller(*Role, namespace="other")
     worker = WireWorker(await live_wire.caller(*Role), live_wire.opened.ids.worker())
     await worker.register()
-    request = worker_pb2.ListenRequest(worker=worker.id, wait_for=15 * SECOND)
+    request = worker_pb2.ListenRequest(worker=worker.id, wait_for=25 * SECOND)
 
     await stranger.ask(WORK + "Listen", worker_pb2.ListenRequest(worker=worker.id))
-    listening = asyncio.ensure_future(worker.caller.ask(WORK + "Listen", request))
+    listening = asyncio.ensure_future(worker.caller.ask(WORK + "Listen", request, timeout=60))
     await live_wire.clock.sleep(SECOND // 5)  # until it waits
     if leaves:
         await stranger.ask(WORK + "Deregister", worker_pb2.DeregisterRequest(id=worker.id))
     await worker.caller.ask(ADMIN + "DrainWorker", admin_pb2.DrainWorkerRequest(id=worker.id))
 
-    assert (await asyncio.wait_for(listening, 5)).should_drain
+    assert (await asyncio.wait_for(listening, 20)).should_drain
 
 
 @pytest.mark.spec("security:S-08", "security:83")

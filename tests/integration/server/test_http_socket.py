@@ -233,14 +233,11 @@ async def test_a_revoked_key_ends_its_socket_within_seconds(
         (key,) = await memory_site.opened.access.list_keys("default")
         await memory_site.opened.access.revoke_key(key.id)
         closing = asyncio.ensure_future(talker.closed())
-        passed = 0
-        while not closing.done():
+        for _ in range(5):  # and not a second more, however long it takes the machine
             clock.advance("1s")
-            passed += 1
-            await asyncio.wait([closing], timeout=0.05)
+            await asyncio.wait([closing], timeout=0.5)
 
         assert await closing == 1008
-        assert passed <= 5
 
 
 async def test_a_socket_ends_when_the_server_stops(memory_site: Site, talker: Talker) -> None:

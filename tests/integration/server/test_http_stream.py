@@ -96,11 +96,13 @@ async def test_a_revoked_key_ends_its_stream_within_seconds(site: Site, port: in
         await follower.event()
         (key,) = await site.opened.access.list_keys("default")
         await site.opened.access.revoke_key(key.id)
-        revoked_at = clock.now()
-        event = await until(follower, "error", clock)
+        ending = asyncio.ensure_future(_next(follower, "error"))
+        for _ in range(5):  # and not a second more, however long it takes the machine
+            clock.advance("1s")
+            await asyncio.wait([ending], timeout=0.5)
+        event = await ending
 
         assert json.loads(event["data"])["error"]["code"] == "not_authenticated"
-        assert clock.now() - revoked_at <= 5_000_000
         assert await follower.event() == {}
 
 

@@ -184,7 +184,7 @@ def test_a_long_poll_is_answered_when_the_server_is_told_to_stop(start: Start, n
         code = server.wait()
 
     assert code == 0, server.stderr
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 20  # and not the 25 s it would have waited
     assert [answer.status_code for answer in answers] in ([200], [503]), answers[0].text
     assert server.event() == {"event": "stopped"}
     assert "Traceback" not in server.stderr

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from windlass import App, Context
 from windlass.assembly import Opened, open_engine
 from windlass.errors import InvalidInput
-from windlass.model.time import SECOND, Duration
+from windlass.model.time import HOUR, SECOND, Duration
 from windlass.runtime import SystemClock, system_rng
 from windlass.server.first_key import make_first_key
 from windlass.server.listening import bind
@@ -146,11 +146,15 @@ async def test_what_one_server_was_told_goes_on_at_another(shared_url: str, open
     assert (repeated.id, result) == (started.id, 7)
 
 
-async def test_workers_that_wait_for_work_do_not_hold_a_server_up_and_find_it_again(opened: Opened) -> None:
-    token = await first_token(opened)
-    server = await Server(opened, ANYWHERE, clock=CLOCK).__aenter__()
+async def test_workers_that_wait_for_work_do_not_hold_a_server_up_and_find_it_again(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whatever they ask they wait for as long as a server lets them, which is half a minute.
+    monkeypatch.setattr("windlass.app.heartbeat_every", lambda silent_for: Duration(HOUR))
+    token, patient = await first_token(opened), ServerOptions(grpc_port=0, http_port=0, grace_for=Duration(60 * SECOND))
+    server = await Server(opened, patient, clock=CLOCK).__aenter__()
     port = int(server.grpc_url.rpartition(":")[2])
-    app = App(server.grpc_url, settings=Settings(token=Secret(token)))
+    app = App(server.grpc_url, settings=Settings(token=Secret(token), poll_for=Duration(HOUR)))
 
     @app.workflow
     async def order(ctx: Context, number: int) -> int:
@@ -167,4 +171,4 @@ async def test_workers_that_wait_for_work_do_not_hold_a_server_up_and_find_it_ag
         assert await (await app.start(order, 2)).result() == 2
     await server.__aexit__()
 
-    assert took < 5 * SECOND  # and not the whole grace
+    assert took < 20 * SECOND  # and neither until they have waited enough, nor the whole grace

@@ -30,6 +30,7 @@ class Sizes(NamedTuple):
     dbos_children: int = 300
     handled: int = 2_000  # events that go through a pipeline one by one
     events: int = 50_000  # published, or consumed a hundred at a time
+    armed: int = 100_000  # signals on what nobody touches
     others: int = 500_000  # rows that concern somebody else
     due: int = 200_000
     claims: int = 100
@@ -51,6 +52,7 @@ QUICK = Sizes(
     dbos_children=50,
     handled=200,
     events=2_000,
+    armed=5_000,
     others=5_000,
     due=15_000,
     claims=50,

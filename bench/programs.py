@@ -71,6 +71,7 @@ WINDLASS = Program(name="windlass", module="windlass.bench.once")
 CLAIMS = Program(name="claims", module="bench.claims")
 GRAPHS = Program(name="graphs", module="bench.graph_cases")
 PIPELINES = Program(name="pipelines", module="bench.pipeline_cases")
+SIGNALS = Program(name="signals", module="bench.signal_cases")
 
 
 def peer(name: str) -> Program:

@@ -23,6 +23,7 @@ from bench.graphs import measure_graphs
 from bench.idle import measure_idle
 from bench.machine import describe
 from bench.pipelines import measure_pipelines
+from bench.signals import measure_signals
 from bench.wire import measure_wire
 
 PARTS: dict[str, Callable[[Course], None]] = {
@@ -35,6 +36,7 @@ PARTS: dict[str, Callable[[Course], None]] = {
     "wire": measure_wire,
     "graphs": measure_graphs,
     "pipelines": measure_pipelines,
+    "signals": measure_signals,
 }
 FEWEST_FLAT = 5  # pairs of drains
 

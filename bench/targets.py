@@ -160,6 +160,30 @@ FIGURES = (
         both(at_least(0.9)),
         "pipelines",
     ),
+    Figure(
+        "signals_flat",
+        "beside 100,000 armed signals on other runs: drain, over the drain without",
+        "×",
+        both(at_least(0.9)),
+        "signals",
+    ),
+    Figure(
+        "signals_watched",
+        "drain with an armed signal on each run, over the drain without",
+        "×",
+        both(at_least(0.5)),
+        "signals",
+    ),
+    Figure("signals_fired", "the same until each of them has fired, too", "runs/s"),
+    Figure(
+        "follow_item",
+        "an item is moved, to the first line of the workflow that a signal starts, p50",
+        "ms",
+        both(at_most(25)),
+        "signals",
+    ),
+    Figure("follow_run", "the same of a run that fails, p50", "ms", both(at_most(25)), "signals"),
+    Figure("follow_across", "an item is moved, to the first line in another process, p50", "ms"),
     Figure("replay", "replay of 1,000 steps after a re-claim, p50", "ms", both(at_most(50)), "replay"),
 )
 BY_NAME = {figure.name: figure for figure in FIGURES}

@@ -8,6 +8,7 @@ from windlass.app import App
 from windlass.client.calls import Call, call
 from windlass.client.graphs import GraphHandle, GraphResult, JobInfo
 from windlass.client.handle import Handle
+from windlass.client.items import Item, ItemChange, ItemInfo, TaskInfo
 from windlass.client.pipeline_infos import (
     EffectInfo,
     EventInfo,
@@ -18,7 +19,9 @@ from windlass.client.pipeline_infos import (
     TopicInfo,
 )
 from windlass.client.schedules import ScheduleInfo
+from windlass.client.signals import FiringInfo, Signal, SignalInfo
 from windlass.client.sync import SyncGraphHandle, SyncHandle
+from windlass.client.sync_signals import SyncItem, SyncSignal
 from windlass.define.child import Child
 from windlass.define.consumer import Consumer
 from windlass.define.context import Context
@@ -56,7 +59,9 @@ from windlass.errors import (
     WindlassError,
     WrongState,
 )
+from windlass.model.item import ItemStatus, TaskStatus
 from windlass.model.message import Decision
+from windlass.model.signal import Firing, FiringStatus, SignalStatus
 
 __version__ = _version("windlass")
 
@@ -105,6 +110,20 @@ __all__ = [
     "InputInfo",
     "InputTrace",
     "EffectInfo",
+    "Firing",
+    "Signal",
+    "SyncSignal",
+    "SignalStatus",
+    "SignalInfo",
+    "FiringStatus",
+    "FiringInfo",
+    "Item",
+    "SyncItem",
+    "ItemStatus",
+    "ItemInfo",
+    "ItemChange",
+    "TaskStatus",
+    "TaskInfo",
     "Decision",
     "Retry",
     "StepError",

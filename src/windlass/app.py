@@ -1,10 +1,10 @@
 """What users hold: an App declares workflows, starts runs, and executes them.
 
     declare   workflow · step · event · schedule · graph   define/declarations.py: synchronous, writes nothing
-              effect · topic · pipeline
+              effect · topic · pipeline · on
     ask       start · start_many · handle · pause · resume client/asks.py: opens the database at the first await, once
-              publish · publish_many
-              schedules · pipelines                        client/schedules.py, client/pipelines.py
+              publish · publish_many · when
+              schedules · pipelines · items · signals      client/schedules.py, client/pipelines.py, …
               sync: the same, blocking                     client/sync.py
     execute   run (to the end) · serve (for ever) · worker (inside a loop you own) · lifespan (of a web app)
 
@@ -26,18 +26,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack, overload
 
 from windlass import process
-from windlass.api.service import Control, Graphs, PipelineControl, Runs
-from windlass.api.service import Pipelines as PipelineService
-from windlass.api.service import Schedules as ScheduleService
 from windlass.client.asks import Asks
 from windlass.client.client import Client
-from windlass.client.entering import enter_pipelines, enter_schedules
+from windlass.client.entering import enter_pipelines, enter_schedules, enter_signals
 from windlass.client.graphs import GraphResult
 from windlass.client.handle import Door
+from windlass.client.items import Items
 from windlass.client.opening import Opening
 from windlass.client.pipelines import Pipelines
 from windlass.client.publishing import Publishing
 from windlass.client.schedules import Schedules
+from windlass.client.services import Services
+from windlass.client.signals import Signals
 from windlass.client.sync import Sync
 from windlass.codec import Codec, Hook
 from windlass.define.context import Context
@@ -105,12 +105,8 @@ class App(Declarations, Asks):
         )
         self._registry = Registry()
         self._program = _program(sys._getframe(1).f_globals)
-        door = self._door()
-        self._client, self._schedules = Client(door), Schedules(door, self._schedule_service)
-        self._publishing = Publishing(
-            door, self._pipeline_service, control=self._pipeline_control, program=self._program
-        )
-        self._pipelines = Pipelines(door, service=self._pipeline_service, control=self._pipeline_control)
+        self._services = Services(lambda: self._opening.get())
+        self._make_askers()
         self._opening: Opening[Opened] = Opening(self._open_engine, lambda opened: opened.close())
         self._workers: list[Worker] = []
         self._closing: asyncio.Task[None] | None = None
@@ -248,29 +244,15 @@ class App(Declarations, Asks):
 
     # Behind them
 
-    async def _runs(self) -> Runs:
-        opened = await self._opening.get()
-        return opened.runs
-
-    async def _control(self) -> Control:
-        opened = await self._opening.get()
-        return opened.control
-
-    async def _graphs(self) -> Graphs:
-        opened = await self._opening.get()
-        return opened.graphs
-
-    async def _schedule_service(self) -> ScheduleService:
-        opened = await self._opening.get()
-        return opened.schedules
-
-    async def _pipeline_service(self) -> PipelineService:
-        opened = await self._opening.get()
-        return opened.pipelines
-
-    async def _pipeline_control(self) -> PipelineControl:
-        opened = await self._opening.get()
-        return opened.pipeline_control
+    def _make_askers(self) -> None:
+        """What asks for users, about what is declared by now."""
+        door, services = self._door(), self._services
+        self._client, self._schedules = Client(door), Schedules(door, services.schedules)
+        self._publishing = Publishing(
+            door, services.pipelines, control=services.pipeline_control, program=self._program
+        )
+        self._pipelines = Pipelines(door, service=services.pipelines, control=services.pipeline_control)
+        self._items, self._signals = Items(door, services.items), Signals(door, services.signals)
 
     @asynccontextmanager
     async def _looked_after(self, opened: Opened) -> AsyncIterator[None]:
@@ -280,10 +262,11 @@ class App(Declarations, Asks):
             yield
 
     async def _declare(self, opened: Opened) -> None:
-        """Enter what the code says by now: its schedules, how long runs are kept, and its pipelines."""
+        """Enter what the code says by now: its schedules, how long runs are kept, its pipelines and signals."""
         namespace, program = self._namespace, self._program
         await enter_schedules(opened.schedules, self._registry, namespace=namespace, program=program, codec=self._codec)
         await enter_pipelines(opened.pipeline_control, self._registry, namespace=namespace, program=program)
+        await enter_signals(opened.signals, self._registry, namespace=namespace, program=program)
 
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
@@ -340,13 +323,13 @@ class App(Declarations, Asks):
 
     def _door(self) -> Door:
         return Door(
-            runs=self._runs,
+            runs=self._services.runs,
             namespace=self._namespace,
             codec=self._codec,
             registry=self._registry,
             clock=self._clock,
-            control=self._control,
-            graphs=self._graphs,
+            control=self._services.control,
+            graphs=self._services.graphs,
             new_id=Ids(self._clock, self._rng).message,
             worker_command=self._worker_command,
         )

@@ -62,6 +62,11 @@ class Codec:
         self._hook = hook
         self._max_bytes = max_bytes
 
+    @property
+    def is_sealing(self) -> bool:
+        """Is there a hook, so that only this program can read what it writes?"""
+        return self._hook is not None
+
     def encode(self, value: Any, *, path: str = "$") -> bytes:
         data = self._quick(value)
         if data is None:

@@ -14,11 +14,13 @@ from windlass.api.service import (
     Control,
     Feed,
     Graphs,
+    Items,
     Namespaces,
     PipelineControl,
     Pipelines,
     Runs,
     Schedules,
+    Signals,
     Work,
 )
 from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
@@ -53,6 +55,8 @@ class Embedded:
         self.graphs: Graphs = engine.graphs
         self.pipelines: Pipelines = engine.pipelines
         self.pipeline_control: PipelineControl = engine.pipeline_control
+        self.items: Items = engine.items
+        self.signals: Signals = engine.signals
         self.work: Work = engine.work
         self.feed: Feed = engine.feed
         self.namespaces: Namespaces = engine.namespaces
@@ -130,6 +134,7 @@ def _duties(settings: Settings) -> CoordinatorSettings:
         batch=settings.coordinate_batch,
         stale_for=settings.stale_for,
         keep_for=settings.keep_for,
+        fires_signals=settings.signals_enabled,
     )
 
 

@@ -90,6 +90,15 @@ class Ids:
     def message(self) -> str:
         return "msg_" + self._next()
 
+    def item(self) -> str:
+        return "itm_" + self._next()
+
+    def task(self) -> str:
+        return "tsk_" + self._next()
+
+    def signal(self) -> str:
+        return "sig_" + self._next()
+
     def key(self) -> str:
         return "key_" + self._next()
 

@@ -80,6 +80,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     coordinate_for: Duration = Duration(5 * SECOND)  # the longest a coordinator sleeps between two rounds
     coordinate_batch: int = 100  # how many rows one duty handles in one transaction
     stale_for: Duration = Duration(30 * SECOND)  # how long a worker may be silent before it counts as offline
+    signals_enabled: bool = True  # whether coordinators work what signals have fired; switched off, it waits
     keep_for: Duration | None = None  # runs that are over are kept for ever unless this is set
     log_format: LogFormat = "plain"
     log_level: LogLevel = "info"
@@ -242,6 +243,7 @@ OPTIONS = (
     _Option("coordinate_for", "coordinator.interval_secs", seconds(Duration(SECOND // 100), HOUR), number),
     _Option("coordinate_batch", "coordinator.batch_size", whole(1, 10_000), number),
     _Option("stale_for", "coordinator.worker_stale_threshold_secs", seconds(SECOND, DAY), number),
+    _Option("signals_enabled", "signals.enabled", whether, switch),
     _Option("keep_for", "retention.keep_secs", seconds(SECOND, TEN_YEARS), number),
     _Option("log_format", "log.format", one_of(*FORMATS)),
     _Option("log_level", "log.level", one_of(*LEVELS)),

@@ -23,15 +23,18 @@ from windlass.testing.conformance import (
     ControlConformance,
     DeathConformance,
     DeclarationConformance,
+    DeclaredSignalConformance,
     EffectConformance,
     ExpiryConformance,
     FamilyConformance,
     FeedConformance,
     FencingConformance,
     FinishingConformance,
+    FiringConformance,
     GateConformance,
     GraphConformance,
     IsolationConformance,
+    ItemConformance,
     JobConformance,
     LeftoverConformance,
     LogConformance,
@@ -45,11 +48,13 @@ from windlass.testing.conformance import (
     RetentionConformance,
     RetryConformance,
     ScheduleConformance,
+    SignalConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
     TurnConformance,
     WaitConformance,
+    WatchingConformance,
     WorkerConformance,
 )
 from windlass.testing.conformance.fencing import PATIENCE, Blocked
@@ -246,3 +251,21 @@ class TestPipelines(PipelineConformance): ...
 
 
 class TestEffects(EffectConformance): ...
+
+
+class TestWatching(WatchingConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestItem(ItemConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestSignal(SignalConformance):
+    until_blocked = TestFencing.until_blocked
+
+
+class TestDeclaredSignal(DeclaredSignalConformance): ...
+
+
+class TestFiring(FiringConformance): ...

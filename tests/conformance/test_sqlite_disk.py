@@ -18,15 +18,18 @@ from windlass.testing.conformance import (
     ControlConformance,
     DeathConformance,
     DeclarationConformance,
+    DeclaredSignalConformance,
     EffectConformance,
     ExpiryConformance,
     FamilyConformance,
     FeedConformance,
     FencingConformance,
     FinishingConformance,
+    FiringConformance,
     GateConformance,
     GraphConformance,
     IsolationConformance,
+    ItemConformance,
     JobConformance,
     LeftoverConformance,
     LogConformance,
@@ -40,11 +43,13 @@ from windlass.testing.conformance import (
     RetentionConformance,
     RetryConformance,
     ScheduleConformance,
+    SignalConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
     TurnConformance,
     WaitConformance,
+    WatchingConformance,
     WorkerConformance,
 )
 
@@ -168,3 +173,18 @@ class TestPipelines(PipelineConformance): ...
 
 
 class TestEffects(EffectConformance): ...
+
+
+class TestWatching(WatchingConformance): ...
+
+
+class TestItem(ItemConformance): ...
+
+
+class TestSignal(SignalConformance): ...
+
+
+class TestDeclaredSignal(DeclaredSignalConformance): ...
+
+
+class TestFiring(FiringConformance): ...

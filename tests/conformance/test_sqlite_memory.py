@@ -17,15 +17,18 @@ from windlass.testing.conformance import (
     ClaimConformance,
     ControlConformance,
     DeclarationConformance,
+    DeclaredSignalConformance,
     EffectConformance,
     ExpiryConformance,
     FamilyConformance,
     FeedConformance,
     FencingConformance,
     FinishingConformance,
+    FiringConformance,
     GateConformance,
     GraphConformance,
     IsolationConformance,
+    ItemConformance,
     JobConformance,
     LeftoverConformance,
     LogConformance,
@@ -39,11 +42,13 @@ from windlass.testing.conformance import (
     RetentionConformance,
     RetryConformance,
     ScheduleConformance,
+    SignalConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
     TurnConformance,
     WaitConformance,
+    WatchingConformance,
     WorkerConformance,
 )
 from windlass.testing.conformance.given import NAMESPACE, OTHER_WORKER, SERVED, WORKER, engine_on
@@ -175,3 +180,18 @@ class TestPipelines(PipelineConformance): ...
 
 
 class TestEffects(EffectConformance): ...
+
+
+class TestWatching(WatchingConformance): ...
+
+
+class TestItem(ItemConformance): ...
+
+
+class TestSignal(SignalConformance): ...
+
+
+class TestDeclaredSignal(DeclaredSignalConformance): ...
+
+
+class TestFiring(FiringConformance): ...

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.crash import stories_of_graphs, stories_of_pipelines
+from tests.crash import stories_of_graphs, stories_of_pipelines, stories_of_signals
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.telling import told
@@ -22,6 +22,8 @@ KNOWN = {
     stories_of_graphs.__name__: frozenset({"claim_runs"}),  # of jobs: those of any run
     stories_of_pipelines.__name__: frozenset({"declare"}),  # of schedules, of which there are none
 }
+
+ON_SQLITE = {stories_of_signals.__name__: stories_of_signals.TRANSACTIONS}  # all of them are tried in test_signals.py
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
 
@@ -69,6 +71,7 @@ def worth_a_try(calm: Case, scenario: Scenario, places: Places) -> list[Point]:
     known = PRESENCE | COMMON if on_a_server else PRESENCE
     share = (4 if on_a_server else 2) if scenario.is_told_again else (3 if on_a_server else 1)
     known |= KNOWN.get(scenario.declare.__module__, frozenset())
+    known |= frozenset() if on_a_server else ON_SQLITE.get(scenario.declare.__module__, frozenset())
     return [
         point
         for point in points

@@ -28,6 +28,7 @@ TABLES = (
     *("runs", "payloads", "steps", "keys", "log", "workers", "inbox", "gates", "schedules", "workflows", "cursors"),
     *("namespaces", "api_keys", "audit", "removed_log", "graphs", "jobs", "edges"),
     *("pipelines", "handlers", "topics", "events", "inputs", "causes", "handler_runs", "effects"),
+    *("items", "tasks", "signals", "firings", "signal_cursors"),
 )
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in TABLES)
 

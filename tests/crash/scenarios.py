@@ -10,6 +10,7 @@ from tests.crash import (
     stories_of_pipelines,
     stories_of_retention,
     stories_of_schedules,
+    stories_of_signals,
     stories_of_steps,
     stories_of_workers,
 )
@@ -26,6 +27,7 @@ THEMES = (
     stories_of_pipelines,
     stories_of_retention,
     stories_of_schedules,
+    stories_of_signals,
     stories_of_steps,
     stories_of_workers,
 )

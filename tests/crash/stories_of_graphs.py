@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import windlass
 from tests.crash.telling import has_told, noted, seen, story, the_run_of, until
-from windlass.testing.life import Life
+from windlass.testing.life import LOOK_EVERY, ROUNDS, Life
 
 
 def declare_release(life: Life) -> None:
@@ -96,11 +98,21 @@ def declare_owner(life: Life) -> None:
     life.memory.update(owner=owner)
 
 
+async def until_a_worker_waits(life: Life) -> None:
+    """So that what comes next is given to it, and not claimed by it, whichever database is faster."""
+    offers = life._opened.engine.parts.offers
+    for _ in range(ROUNDS):
+        if offers.are_open:
+            return
+        await asyncio.sleep(LOOK_EVERY)
+
+
 def declare_chain(life: Life) -> None:
     chain = life.app.graph("chain")
 
     async def work(item: str) -> str:
         with life.journal.body():
+            await until_a_worker_waits(life)
             return f"{item} done"
 
     @chain.job

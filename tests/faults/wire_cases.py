@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tests.faults.wire_cases_of_pipelines import PIPELINE_CASES
+from tests.faults.wire_cases_of_signals import SIGNAL_CASES
 from tests.faults.wire_site import Site
 from windlass.api.grpc import envelopes as of
 from windlass.engine.engine import Engine
@@ -441,6 +442,8 @@ CASES: dict[str, Case] = {
     ),
     # PipelineService, and what workers ask about pipelines
     **{name: Case(*case) for name, case in PIPELINE_CASES.items()},
+    # SignalService
+    **{name: Case(*case) for name, case in SIGNAL_CASES.items()},
     # NamespaceService
     "CreateNamespace": Case(nothing, lambda site, _: site.remote.namespaces.create_namespace(making())),
     "DisableNamespace": Case(

@@ -37,8 +37,11 @@ from windlass.testing.proxy import Proxy
 SECRET = bytes(range(32))
 KEY_ID = "key_" + "0" * 26
 GRACE_FOR = Duration(SECOND)
-MADE_UP = re.compile(r"(run|req|wrk|evt|key|hrn)_(?!0{10})[0-9A-Za-z]{26}")  # by chance, where a test names none
-COUNTED = ("seq", "xid")  # columns that grow over all tests
+# By chance, where a test names none.
+MADE_UP = re.compile(r"(run|req|wrk|evt|key|hrn|itm|tsk|sig)_(?!0{10})[0-9A-Za-z]{26}")
+PLACE = re.compile(r"armed_(xid|seq)=[0-9]+")
+# Columns that grow over all tests, and one that only tells whether it has grown.
+COUNTED = ("seq", "xid", "armed_seq", "armed_xid", "armed")
 
 
 class Even(random.Random):
@@ -166,7 +169,7 @@ async def _stop(server: GrpcServer) -> None:
 def made_even(value: Any) -> Any:
     """The same for two stories that differ by chance only."""
     if isinstance(value, str):
-        return MADE_UP.sub(r"\1_?", value)
+        return PLACE.sub(r"armed_\1=?", MADE_UP.sub(r"\1_?", value))
     if isinstance(value, bytes):
         return MADE_UP.sub(r"\1_?", value.decode("latin-1"))
     return value

@@ -21,9 +21,11 @@ from windlass.embedded import Embedded
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
 from windlass.model.graph import AddJobs, Need, NewJob
+from windlass.model.item import CreateItem, ItemStatus, TransitionItem
 from windlass.model.run import RunStatus
 from windlass.model.schedule import CatchUp
 from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
+from windlass.model.signal import CreateSignal, FiringStatus, ListFirings, Trigger, TriggerKind
 from windlass.model.step import StepKind
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
 from windlass.runtime import seeded_rng
@@ -48,6 +50,7 @@ FORMER = ("scheduler", "watchdog")
 # How each duty begins.
 DUTIES = {
     "fire_schedules": "due_schedules",
+    "fire_signals": "claim_firings",
     "expire_workers": "silent_worker",
     "expire_runs": "late_runs",
     "mend_graphs": "waiting_jobs",
@@ -140,7 +143,7 @@ async def test_a_fault_in_one_duty_stops_neither_the_others_nor_the_loop(
 
 
 async def given_something_for_every_duty(engine: Engine, clock: FakeClock) -> None:
-    """A run that ended long ago; and a slot, a worker that is silent, a run that nobody comes for."""
+    """A run that ended long ago; and a slot, what has fired, a worker that is silent, a run that nobody comes for."""
     ended = await engine.runs.start_run(start(1))
     await engine.control.cancel_run(cancelling(ended.run_id))
     clock.advance(2 * DAY)
@@ -148,7 +151,15 @@ async def given_something_for_every_duty(engine: Engine, clock: FakeClock) -> No
     await engine.work.register_worker(registering())
     await engine.runs.start_run(start(2, timeout_for=Duration(MINUTE), queue="nobody"))
     await given_a_graph_that_counts_wrong(engine)
+    await given_something_that_has_fired(engine)
     clock.advance(HOUR)
+
+
+async def given_something_that_has_fired(engine: Engine) -> None:
+    item = await engine.items.create_item(CreateItem(namespace=NAMESPACE, title="an item"))
+    trigger = Trigger(kind=TriggerKind.ITEM, subject=item.id, to=("ready",))
+    await engine.signals.create_signal(CreateSignal(namespace=NAMESPACE, trigger=trigger))
+    await engine.items.transition_item(TransitionItem(namespace=NAMESPACE, item_id=item.id, to=ItemStatus.READY))
 
 
 async def given_a_graph_that_counts_wrong(engine: Engine) -> None:
@@ -171,8 +182,10 @@ async def given_a_graph_that_counts_wrong(engine: Engine) -> None:
 async def what_is_done(opened: Embedded) -> set[str]:
     found = await take_snapshot(opened.engine.parts.store, at=0, life=1, is_judged=False)
     runs = found.runs.values()
+    fired = await opened.signals.list_firings(ListFirings(namespace=NAMESPACE, status=FiringStatus.DONE))
     done = {
         "fire_schedules": any(run.slot is not None for run in runs),
+        "fire_signals": bool(fired.firings),
         "expire_workers": all(worker.stopped_at is not None for worker in found.workers),
         "expire_runs": any(run.status is RunStatus.FAILED for run in runs),
         "mend_graphs": all(run.unmet < 2 for run in runs),

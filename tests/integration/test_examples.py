@@ -105,9 +105,20 @@ order 1: paid with charge-1
 order 3: paid with charge-2
 2 charges for 2 orders that were paid
 """
+PAGED = """\
+the card of order 7 was declined
+run went from running to failed
+ann knows
+"""
 TRIED = {"order", "fan_out", "retries", "parallel", "idempotent_charge", "testing_a_workflow", "nightly_report"}
-TRIED |= {"release", "inbox", "payments"}
+TRIED |= {"release", "inbox", "payments", "on_call"}
 TRIED_ELSEWHERE = {"web_starlette", "web_fastapi"}  # test_lifespan.py
+
+# Nobody tells anybody anything, in whatever process this is found.
+WITHOUT_HINTS = """
+from windlass.notify.local import Hub
+Hub.is_suppressed = property(lambda hub: True, lambda hub, value: None)
+"""
 
 # An example whose second pause of a second does not end: on a machine that has much else to do, a second may be over
 # before we have killed it.
@@ -123,12 +134,12 @@ def environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith("WINDLASS_")}
 
 
-def run(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The example in a process of its own, with no setting of ours around it."""
+def run(name: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """The example in a process of its own, with no setting of ours around it but these."""
     return subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py")],
         cwd=folder,
-        env=environment(),
+        env=environment() | settings,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -191,6 +202,27 @@ def test_the_release_reports_and_tidies_up_though_a_test_has_failed(tmp_path: Pa
     (line,) = done.stderr.splitlines()
     assert "('release.test', job 'test[3.13]' of run_" in line
     assert line.endswith(") failed: StepError in step 'run_tests'")
+
+
+@pytest.mark.spec("signals:17")
+@pytest.mark.parametrize("by", ["hint", "tick"])
+def test_who_is_on_call_is_paged_by_a_hint_alone_and_by_the_tick_alone(tmp_path: Path, by: str) -> None:
+    """The order fails in another process. Without a tick the hint must do it, and without hints the tick."""
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_HINTS if by == "tick" else "", encoding="utf-8")
+    seconds = "3600" if by == "hint" else "0.2"
+
+    done = run(
+        "on_call",
+        tmp_path,
+        PYTHONPATH=str(tmp_path),
+        WINDLASS_COORDINATOR_INTERVAL_SECS=seconds,
+        WINDLASS_WORKER_POLL_INTERVAL_SECS=seconds,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert lines_of(done.stdout) == lines_of(PAGED)
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("('order') failed: StepError in step 'charge'")
 
 
 def test_the_fan_out_counts_every_book_once_however_often_it_is_run(tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ async def test_no_question_of_an_app_is_left_out(harness: Harness) -> None:
         "publish_many": lambda app: app.publish_many(app.topic("orders", str), [("7", "7")]),
         "pause": lambda app: app.pause(queue="default"),
         "resume": lambda app: app.resume(queue="default"),
+        "when": lambda app: app.when(order, enters="failed"),
     }
     assert sorted(calls) == awaited_of(Asks)
 
@@ -113,6 +114,23 @@ async def test_no_question_of_a_handle_is_left_out(harness: Harness) -> None:
             lambda name=name, arguments=arguments: getattr(harness.app.handle(NOBODY), name)(*arguments),  # type: ignore[misc]
         )
         assert said.startswith(f"handle.{name}() inside a workflow ")
+
+
+async def test_no_question_about_items_and_signals_is_left_out(harness: Harness) -> None:
+    app = harness.app
+    item = await app.items.create("Move the archive")
+    signal = await app.when(item, enters="done")
+    arguments = {"get": ("id",), "create": ("title",), "move": ("done",), "add_task": ("title",), "end_task": ("id",)}
+    held = {"app.items": app.items, "item": item, "app.signals": app.signals, "signal": signal}
+
+    for holder, asked in held.items():
+        for name in awaited_of(type(asked)):
+            given = arguments.get(name, ())
+            said = await said_inside(
+                harness,
+                lambda asked=asked, name=name, given=given: getattr(asked, name)(*given),  # type: ignore[misc]
+            )
+            assert said == f"{holder}.{name}() inside a workflow would do this again at every replay. Do it in a step."
 
 
 async def test_blocking_questions_are_refused_in_the_same_way_also_from_a_thread(harness: Harness) -> None:

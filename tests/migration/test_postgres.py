@@ -40,6 +40,11 @@ TABLES = {
     "causes",
     "handler_runs",
     "effects",
+    "items",
+    "tasks",
+    "signals",
+    "firings",
+    "signal_cursors",
 }
 
 

@@ -45,6 +45,11 @@ TABLES = {
     "causes",
     "handler_runs",
     "effects",
+    "items",
+    "tasks",
+    "signals",
+    "firings",
+    "signal_cursors",
 }
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 

@@ -8,6 +8,7 @@ run_h…   held by twenty workers                        100
 wrk_s…   workers that have stopped                   1,000
          and a graph, as given_graphs.py says         5,000
          and pipelines, as given_pipelines.py says    5,000
+         and signals, as given_signals.py says       30,000
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tests.plans import given_graphs, given_pipelines
+from tests.plans import given_graphs, given_pipelines, given_signals
 from tests.plans.given_pipelines import KEEPER
 from windlass.model.feed import BEGINNING, Place
 from windlass.model.message import Message, MessageKind
@@ -102,6 +103,7 @@ def fill(dialect: Dialect, size: Size) -> Iterator[str]:
     )
     yield from given_graphs.fill(dialect.series, dialect.empty_blob, size.later)
     yield from given_pipelines.fill(dialect.series, dialect.blob, finished=size.finished, later=size.later)
+    yield from given_signals.fill(dialect.series, dialect.blob, finished=size.finished, later=size.later)
     for letter, count, stopped_at in (("s", size.stopped, "2"), ("", WORKING, "null")):
         yield (
             "insert into workers (namespace, id, host, pid, served, slots, started_at, seen_at, stopped_at, lock_kind)"
@@ -114,6 +116,7 @@ def move_on() -> Iterator[str]:
     """What becomes of them; statistics taken before now say that every run is pending."""
     number = "cast(substr(id, 6) as integer)"
     yield from given_pipelines.move_on()
+    yield from given_signals.move_on()
     yield "update runs set status = 'completed', available_at = null, finished_at = 2 where id like 'run_f%'"
     yield f"update runs set available_at = {FAR} + {number}, priority = {number} % 10 - 5 where id like 'run_l%'"
     yield "update runs set name = 'refund' where id like 'run_o%'"
@@ -222,6 +225,7 @@ ENTERED_BY = {
     STOPPED: ("stopped_at",),
     **given_graphs.ENTERED_BY,
     **given_pipelines.ENTERED_BY,
+    **given_signals.ENTERED_BY,
 }
 
 
@@ -340,8 +344,10 @@ def hot(call: Call, *indexes: str) -> Hot:
 
 
 HOT = {
-    "claim_runs: nothing is due": hot(claiming(INVOICES, NOBODYS), CLAIM, RUN, PAYLOAD, GATES),
-    "claim_runs: more is due than asked for": hot(claiming(REFUNDS, INVOICES), CLAIM, RUN, PAYLOAD, GATES),
+    "claim_runs: nothing is due": hot(claiming(INVOICES, NOBODYS), CLAIM, RUN, PAYLOAD, GATES, *given_signals.WATCHING),
+    "claim_runs: more is due than asked for": hot(
+        claiming(REFUNDS, INVOICES), CLAIM, RUN, PAYLOAD, GATES, *given_signals.WATCHING
+    ),
     "next_due_run: all is due later": hot(next_due(INVOICES, NOBODYS), CLAIM, GATES),
     "next_due_run: much is due": hot(next_due(REFUNDS, INVOICES), CLAIM, GATES),
     "complete_steps": hot(
@@ -353,14 +359,21 @@ HOT = {
     "renew_claims": hot(lambda tx: tx.steps.complete([given.completed(HELD[0], renew_for=HOUR, key="c")]), RUN, STEP),
     "begin_steps: one": hot(lambda tx: tx.steps.begin([given.begun(HELD[0], key="c")]), RUN, STEP),
     "begin_steps": hot(lambda tx: tx.steps.begin([given.begun(run, key="c") for run in HELD]), RUN, STEP),
-    "finish_runs": hot(lambda tx: tx.runs.finish([given.finished(run) for run in HELD]), RUN, PAYLOAD),
-    "finish_runs: one": hot(lambda tx: tx.runs.finish([given.finished(HELD[0])]), RUN, PAYLOAD),
-    "create_runs: one": hot(lambda tx: tx.runs.create([given.new_run(1)]), RUN, PAYLOAD),
-    "create_runs": hot(
-        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]), RUN, PAYLOAD
+    "finish_runs": hot(
+        lambda tx: tx.runs.finish([given.finished(run) for run in HELD]), RUN, PAYLOAD, *given_signals.WATCHING
     ),
-    "dispatch_runs": hot(dispatching(1, 2), RUN, PAYLOAD, GATES),
-    "dispatch_runs: one": hot(dispatching(1), RUN, PAYLOAD, GATES),
+    "finish_runs: one": hot(
+        lambda tx: tx.runs.finish([given.finished(HELD[0])]), RUN, PAYLOAD, *given_signals.WATCHING
+    ),
+    "create_runs: one": hot(lambda tx: tx.runs.create([given.new_run(1)]), RUN, PAYLOAD, *given_signals.WATCHING),
+    "create_runs": hot(
+        lambda tx: tx.runs.create([given.new_run(1), given.new_run(2), given.new_run(id=FINISHED[0])]),
+        RUN,
+        PAYLOAD,
+        *given_signals.WATCHING,
+    ),
+    "dispatch_runs": hot(dispatching(1, 2), RUN, PAYLOAD, GATES, *given_signals.WATCHING),
+    "dispatch_runs: one": hot(dispatching(1), RUN, PAYLOAD, GATES, *given_signals.WATCHING),
     "take_keys: one": hot(taking("b"), KEY),
     "take_keys: free": hot(taking("b", "a", "c"), KEY),
     "take_keys: taken": hot(taking(*KEYS), KEY),
@@ -422,7 +435,7 @@ HOT = {
     "messages_of_run": hot(lambda tx: tx.inbox.of_run(NAMESPACE, run_id=HELD[0].id), INBOX),
     "share_gates": hot(lambda tx: tx.gates.share(NAMESPACE, served=[INVOICES]), GATES),
     "closed_gates": hot(lambda tx: tx.gates.closed(NAMESPACE), GATES),
-    "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)])),
+    "append_log": hot(lambda tx: tx.log.append([noted(HELD[0].id)]), *given_signals.WATCHING),
     "log_of_subject": hot(lambda tx: tx.log.of_subject(NAMESPACE, kind="run", id=FINISHED[0]), LOG),
     "register_worker": hot(lambda tx: tx.workers.register(registering(WORKER)), WORKERS),
     "heartbeat_worker": hot(lambda tx: tx.workers.heartbeat(beating(WORKER)), WORKERS, OPEN),
@@ -456,8 +469,8 @@ HOT = {
     "remove_log": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
     "remove_run": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
     "note_removed_runs": hot(removing, PAYLOAD, STEP, INBOX, MESSAGE, LOG, RUN, REMOVED, given_pipelines.EFFECTS),
-    "note_removing": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
-    "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED),
+    "note_removing": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED, given_signals.SIGNALS),
+    "remove_remark": hot(forgetting, LOG, LOG_ORDER, WORKERS, REMOVED, given_signals.SIGNALS),
     "feed_edge": hot(lambda tx: FeedQueries(tx.connection).edge(NAMESPACE), REMOVED),
     "feed_page: from the beginning": hot(feed_page(BEGINNING), LOG_FEED),
     "feed_page: further on": hot(feed_page(Place(0, 1_000)), LOG_FEED),
@@ -473,7 +486,7 @@ HOT = {
     "remove_key": hot(lambda tx: tx.prune.remove_keys([expired_key()]), KEY),
     "gone_workers": hot(lambda tx: tx.prune.gone_workers(gone_for=HOUR, from_at=Instant(0), limit=10), STOPPED, HOLDER),
     "remove_worker": hot(lambda tx: tx.prune.remove_workers([gone_worker()]), WORKERS, STOPPED),
-    "create_slot_runs": hot(firing, RUN, PAYLOAD, SLOT),
+    "create_slot_runs": hot(firing, RUN, PAYLOAD, SLOT, *given_signals.WATCHING),
     "fired_slots": hot(
         lambda tx: tx.scheduled.fired_slots(NAMESPACE, "nightly", first=Instant(1), last=Instant(9)), SLOT
     ),
@@ -488,6 +501,7 @@ HOT = {
     "late_runs": hot(lambda tx: tx.expiry.late(late_for=HOUR, limit=10), EXPIRES, given_graphs.GRAPHS),
     **{name: hot(call, *indexes) for name, (call, indexes) in given_graphs.HOT.items()},
     **{name: hot(call, *indexes) for name, (call, indexes) in given_pipelines.HOT.items()},
+    **{name: hot(call, *indexes) for name, (call, indexes) in given_signals.HOT.items()},
 }
 
 # Query: why it needs no guard.
@@ -497,6 +511,7 @@ COLD = {
     "lock_gates": "reads no row",
     "set_gate": "writes one row by its primary key, for a person",
     "load_gate": "reads one row by its primary key, for a person",
+    "workflow_gates": "reads a row for each workflow of a namespace, for a person who gave a name that is not one",
     "open_workers": "reads all workers, which are few, asked for by a worker that has just come",
     "live_workers": "reads a row for each worker that has not stopped, asked for by people",
     "stopped_workers": "reads a row for each worker that stopped within a day, asked for by people",
@@ -543,4 +558,5 @@ COLD = {
     "slowest_cursor": "reads a row for each program that reads the log, of which there are few",
     **given_graphs.COLD,
     **given_pipelines.COLD,
+    **given_signals.COLD,
 }

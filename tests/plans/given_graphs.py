@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+from tests.plans.given_signals import WATCHING
 from windlass.model.graph import Edge, ListGraphs, ListJobs
 from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
 from windlass.model.time import HOUR
@@ -155,8 +156,8 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         (GRAPHS,),
     ),
     "count_graph": (lambda tx: tx.graphs.count(NAMESPACE, GRAPH, Counted(open=-1, completed=1)), (GRAPHS,)),
-    "create_jobs": (creating(1, 2, 3), (RUN, PAYLOAD, JOBS)),
-    "create_jobs: one": (creating(1), (RUN, PAYLOAD, JOBS)),
+    "create_jobs": (creating(1, 2, 3), (RUN, PAYLOAD, JOBS, *WATCHING)),
+    "create_jobs: one": (creating(1), (RUN, PAYLOAD, JOBS, *WATCHING)),
     "create_edges": (joining("job-7", "job-4", "job-9"), (EDGES,)),
     "create_edges: one": (joining("job-7"), (EDGES,)),
     "jobs_below": (lambda tx: tx.jobs.below(NAMESPACE, GRAPH, names=NAMES), (UPSTREAM, JOBS, RUN, PAYLOAD)),
@@ -164,13 +165,13 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
     "edges_of_jobs": (lambda tx: tx.edges.of_jobs(NAMESPACE, GRAPH, names=NAMES), (EDGES,)),
     "lock_jobs": (lambda tx: tx.jobs.lock(NAMESPACE, GRAPH, names=NAMES), (JOBS, RUN)),
     "held_jobs": (lambda tx: tx.jobs.held(NAMESPACE, GRAPH, matrices=["matrix-3", "matrix-4"]), (HELD_JOBS,)),
-    "skip_jobs": (skipping(*IDS), (RUN, JOBS)),
-    "skip_jobs: one": (skipping(IDS[0]), (RUN, JOBS)),
+    "skip_jobs": (skipping(*IDS), (RUN, JOBS, *WATCHING)),
+    "skip_jobs: one": (skipping(IDS[0]), (RUN, JOBS, *WATCHING)),
     "meet_needs": (lambda tx: tx.needs.meet(needing(met=1)), (RUN,)),
-    "release_jobs": (releasing(*IDS), (RUN,)),
-    "release_jobs: one": (releasing(IDS[0]), (RUN,)),
-    "dispatch_jobs": (dispatching(*IDS), (RUN, GATES)),
-    "dispatch_jobs: one": (dispatching(IDS[0]), (RUN, GATES)),
+    "release_jobs": (releasing(*IDS), (RUN, *WATCHING)),
+    "release_jobs: one": (releasing(IDS[0]), (RUN, *WATCHING)),
+    "dispatch_jobs": (dispatching(*IDS), (RUN, GATES, *WATCHING)),
+    "dispatch_jobs: one": (dispatching(IDS[0]), (RUN, GATES, *WATCHING)),
     "grant_turns": (lambda tx: tx.needs.grant_turns(NAMESPACE, GRAPH, NAMES), (JOBS,)),
     "needs_of_claims": (
         lambda tx: tx.jobs.needs(NAMESPACE, [(id, 1) for id in IDS]),

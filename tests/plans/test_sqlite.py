@@ -47,6 +47,7 @@ from tests.plans.given_pipelines import (
     TOPICS,
     WAITING_INPUTS,
 )
+from tests.plans.given_signals import FIRINGS, ITEMS, SIGNALS, TASKS
 from windlass.model.time import Instant
 from windlass.store.base import Tx
 from windlass.store.catalog import NAME, SQL_FOLDER, load
@@ -96,6 +97,10 @@ PRIMARY_KEYS = {
     "sqlite_autoindex_handler_runs_1": ATTEMPTS,
     "sqlite_autoindex_runs_1": RUN,
     "sqlite_autoindex_workers_1": WORKERS,
+    "sqlite_autoindex_signals_1": SIGNALS,
+    "sqlite_autoindex_firings_1": FIRINGS,
+    "sqlite_autoindex_items_1": ITEMS,
+    "sqlite_autoindex_tasks_1": TASKS,
 }
 SAME_LETTERS = {"p": PIPELINES, "n": INPUTS}  # as payloads, and namespaces
 SEARCH = re.compile(
@@ -105,10 +110,10 @@ SEARCH = re.compile(
 # which are few; what a claim has picked, or a part of the query whose reads are listed by themselves; and lists that
 # the caller gave. A rowid was found in the claim index.
 SHORT = re.compile(
-    r"SCAN CONSTANT ROW$|SCAN (?:[lshka]|closed|due|\(subquery-\d+\))$|SCAN [iks] VIRTUAL TABLE INDEX"
+    r"SCAN CONSTANT ROW$|SCAN (?:[lshkai]|closed|due|\(subquery-\d+\))$|SCAN [ijks] VIRTUAL TABLE INDEX"
     r"|SEARCH l$"
-    r"|SEARCH (?:r|runs) USING INTEGER PRIMARY KEY \(rowid=\?\)$"
-    r"|SEARCH (?:g|log) USING INTEGER PRIMARY KEY \(rowid[=>]\?\)$"  # the log in its order, as far as was asked for
+    r"|SEARCH (?:r|x|runs) USING INTEGER PRIMARY KEY \(rowid=\?\)$"
+    r"|SEARCH (?:g|n|log) USING INTEGER PRIMARY KEY \(rowid[=>]\?\)$"  # the log in its order, as far as was asked for
 )
 LANE = "namespace=? AND queue=? AND name=? AND version=?"
 

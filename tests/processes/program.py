@@ -26,7 +26,7 @@ import msgspec
 
 import windlass
 from tests.crash.scenarios import named
-from tests.processes import afar, beside, coordinating, piping
+from tests.processes import afar, beside, coordinating, following, piping, signalling
 from tests.processes.beside import told_to_leave
 from windlass.answers import Answer
 from windlass.api.service import Work
@@ -317,5 +317,7 @@ ENTRIES: dict[str, Callable[..., int | None]] = {
     **afar.ENTRIES,
     **beside.ENTRIES,
     **coordinating.ENTRIES,
+    **following.ENTRIES,
     **piping.ENTRIES,
+    **signalling.ENTRIES,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, assert_type
 from uuid import UUID
 
@@ -353,3 +353,73 @@ def blocking_pipelines() -> None:
     app.sync.publish(orders, Receipt("7", 3), id="7")
     assert_type(app.sync.pipelines.get("payments"), windlass.PipelineInfo)
     assert_type(app.sync.pipelines.runs(payments, limit=5), list[windlass.HandlerRunInfo])
+
+
+fired = app.event("fired", windlass.Firing)
+
+
+@app.on(order, enters={"failed", "cancelled"}, queue="on-call", timeout="1m")
+async def page(ctx: windlass.Context, firing: windlass.Firing) -> str:
+    assert_type(firing.at, datetime)
+    assert_type(firing.from_status, str | None)
+    return firing.subject_id
+
+
+@app.on(windlass.Item, enters="blocked", repeat=True)
+@app.on(payments, enters="attention", name="attention")
+@app.on(lint, enters="failed", name="lint")
+@app.workflow
+async def tidy(ctx: windlass.Context, firing: windlass.Firing | None = None) -> None: ...
+
+
+async def signals(handle: windlass.Handle[Receipt], at: datetime) -> None:
+    assert_type(await page(windlass_context(), await anything()), str)
+    signal = await app.when(handle, enters="failed", start=page, payload={"why": "notify"}, key="page-7")
+    assert_type(signal, windlass.Signal)
+    assert_type(signal.already, bool)
+    assert_type(await signal.status(), windlass.SignalStatus)
+    assert_type(await signal.firings(status="failed"), list[windlass.FiringInfo])
+    assert_type(await signal.update(enters=["failed"], repeat=True), bool)
+    assert_type(await app.signals.list(status="paused"), list[windlass.SignalInfo])
+    await app.when(handle, enters=await handle.status(), start=tidy, since="beginning")
+    await app.when(order, enters="failed", start=windlass.call(order, "7", queue="slow"))
+    await app.when(handle, enters="failed", start=report)
+    await app.when(release, enters="failed", start=release)
+    await app.when(handle, enters="failed", send=(handle, replied), payload="failed")
+    await app.when(handle, enters="failed", send=(handle, fired))
+    await app.when(at, start=tidy)
+    await app.when(timedelta(hours=1), repeat=True, start=tidy)
+
+
+async def items() -> None:
+    item = await app.items.create("Move the server", priority=2, data={"rack": 7}, key="ticket-17")
+    assert_type(item, windlass.Item)
+    assert_type(await item.status(), windlass.ItemStatus)
+    assert_type(await item.move("doing", expected=windlass.ItemStatus.READY), windlass.ItemInfo)
+    assert_type(await item.add_task("Find out"), windlass.TaskInfo)
+    assert_type(await item.end_task((await item.tasks())[0], "skipped", by="ann"), windlass.TaskInfo)
+    assert_type(await item.history(), list[windlass.ItemChange])
+    assert_type(await app.items.list(status="doing"), list[windlass.ItemInfo])
+    await app.when(item, enters={"done", "failed"}, task="Tell the customer")
+    await app.when(windlass.Item, enters="blocked")
+
+
+def blocking_signals(handle: windlass.SyncHandle[Receipt]) -> None:
+    signal = app.sync.when(handle, enters="failed", start=page)
+    assert_type(signal, windlass.SyncSignal)
+    assert_type(signal.status(), windlass.SignalStatus)
+    assert_type(app.sync.signals.get(signal.id), windlass.SyncSignal)
+    assert_type(app.sync.signals.firings(limit=5), list[windlass.FiringInfo])
+    app.sync.when(handle, enters="failed", send=(handle, replied), payload="failed")
+    item = app.sync.items.create("Move the server")
+    assert_type(item, windlass.SyncItem)
+    assert_type(item.move("ready"), windlass.ItemInfo)
+    assert_type(item.tasks(), list[windlass.TaskInfo])
+    app.sync.when(item, enters="done", task="Tell the customer")
+
+
+async def anything() -> Any: ...
+
+
+def windlass_context() -> windlass.Context:
+    raise NotImplementedError

@@ -144,3 +144,27 @@ async def pipelines() -> None:
 
 @payments.consumer(orders)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
 def sync_handler(ctx: windlass.NextContext, events: list[windlass.TopicEvent[str]]) -> None: ...
+
+
+@app.on(order, enters="failed")  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
+def plain_page(ctx: windlass.Context) -> None: ...
+
+
+async def signals(handle: windlass.Handle[int], item: windlass.Item) -> None:
+    app.on(order, enters="faild")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    app.on("order", enters="failed")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.when(handle, enters="faild")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.when("run_01", enters="failed")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.when(handle, enters="failed", start=order)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.when(handle, enters="failed", start=fetch)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.when(handle, enters="failed", send=(handle, replied), payload=7)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    await app.when(handle, enters="failed", send=(item, replied), payload="7")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.when(handle, enters="failed", since="today")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await item.move("dooing")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await app.items.list(status="todo")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def blocking_signals(handle: windlass.SyncHandle[int], item: windlass.SyncItem) -> None:
+    app.sync.when(handle, enters="faild")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    app.sync.when(handle, enters="failed", send=(handle, replied), payload=7)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    item.move("dooing")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -43,6 +43,7 @@ SAMPLES = {
     "coordinator.interval_secs": Sample(5 * SECOND, "0.25", "0.25", 250_000, ("0", "0.009", "3601", "-5")),
     "coordinator.batch_size": Sample(100, "10000", "10000", 10_000, ("0", "10001", "1.5", "１２")),
     "coordinator.worker_stale_threshold_secs": Sample(30 * SECOND, "86400", "86400", DAY, ("0", "0.9", "86401")),
+    "signals.enabled": Sample(True, "off", "false", False, SWITCH),
     "retention.keep_secs": Sample(None, "315360000", "315360000", 3_650 * DAY, ("0", "0.5", "315360001")),
     "log.format": Sample("plain", "JSON", '"json"', "json", ("xml", "plain json")),
     "log.level": Sample("info", " Debug ", '"debug"', "debug", ("trace", "10")),

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from windlass.api.checks_of_graphs import GRAPHS
 from windlass.api.checks_of_pipeline_work import PIPELINE_WORK
 from windlass.api.checks_of_pipelines import PIPELINES
+from windlass.api.checks_of_signals import SIGNALS
 from windlass.api.checks_of_work import WORK
 from windlass.api.fields import (
     check_duration,
@@ -265,4 +266,5 @@ _CHECKS: dict[type, _Check] = {
     **GRAPHS,
     **PIPELINES,
     **PIPELINE_WORK,
+    **SIGNALS,
 }

@@ -14,6 +14,8 @@ from windlass.api.graph_service import JobWork
 from windlass.api.pipeline_service import PipelineControl as PipelineControl
 from windlass.api.pipeline_service import Pipelines as Pipelines
 from windlass.api.pipeline_service import PipelineWork
+from windlass.api.signal_service import Items as Items
+from windlass.api.signal_service import Signals as Signals
 from windlass.model.access import AuditPage, CreateKey, Key, ListAudit
 from windlass.model.checkup import Checkup
 from windlass.model.commands import (
@@ -368,6 +370,12 @@ class Service(Protocol):
 
     @property
     def pipeline_control(self) -> PipelineControl: ...
+
+    @property
+    def items(self) -> Items: ...
+
+    @property
+    def signals(self) -> Signals: ...
 
     @property
     def work(self) -> Work: ...

@@ -9,12 +9,14 @@ from msgspec.structs import replace
 
 from windlass.answers import outcomes
 from windlass.api.checks import MOST_STARTS, check
+from windlass.api.fields import check_version
 from windlass.api.lanes import DEFAULT_QUEUE, KnownLanes
 from windlass.api.service import Runs
 from windlass.codec import Codec
 from windlass.errors import AlreadyExists, InvalidInput, NotFound, WindlassError
 from windlass.model.commands import Started, StartRun
-from windlass.rules.limits import check_limit, check_run_id
+from windlass.model.signal import ActionKind, CreateSignal
+from windlass.rules.limits import check_limit, check_name, check_payload, check_run_id
 
 _CODEC = Codec()
 
@@ -53,6 +55,21 @@ class Starts:
         for place, outcome in zip(ready, await outcomes(answers), strict=True):
             found[place] = await self._same(found[place], outcome)
         return found
+
+    async def complete(self, command: CreateSignal) -> CreateSignal:
+        """A signal as a program's own code would say it: where its workflow is served, and the hash of its payload."""
+        action = command.action
+        if action.kind is ActionKind.START and not action.queue:
+            name = check_name(action.workflow, what="workflow")
+            if command.allow_unknown:
+                return replace(command, action=replace(action, queue=DEFAULT_QUEUE))
+            version = check_version(action.version) or None
+            place = await self._lanes.place(command.namespace, name, queue=None, version=version)
+            return replace(command, action=replace(action, queue=place.queue, version=place.version))
+        if action.kind is ActionKind.SEND and command.payload is not None and not action.payload_hash:
+            check_payload(command.payload, what="payload")
+            return replace(command, action=replace(action, payload_hash=hash_of_payload(command.payload)))
+        return command
 
     async def _prepared(self, command: StartRun, lanes: KnownLanes | None) -> StartRun | WindlassError:
         """`lanes` tells what is known; none: whoever asks vouches for it."""

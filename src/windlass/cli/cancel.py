@@ -1,4 +1,4 @@
-"""`windlass cancel RUN`: end a run before its time, and the children that follow it."""
+"""`windlass cancel`: end a run before its time, and the children that follow it; or call off a signal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ from rich.text import Text as Line
 
 from windlass.api.service import Control, Runs
 from windlass.cli import lookup
-from windlass.cli.session import Session, shared_options
+from windlass.cli.session import Session, Text, shared_options
+from windlass.cli.signals import steer as signals
+from windlass.cli.signals.names import SIGNAL, is_signal
 from windlass.cli.terminal import escape
 from windlass.cli.values import by_option, note_option, person
 from windlass.model.commands import Cancelled, CancelRun
 from windlass.model.run import Run
+from windlass.model.signal import SignalVerb
+from windlass.rules.limits import check_key
 
 
-@click.command(short_help="End a run before its time.")
-@lookup.run_arguments
+def _check_meant(text: str) -> str:
+    return SIGNAL.check(text) if text.startswith(SIGNAL.prefix) else lookup.check_meant(text)
+
+
+@click.command(short_help="End a run before its time, or call off a signal.")
+@click.argument("run", metavar="RUN|SIGNAL", type=Text(_check_meant), required=False)
+@click.option("--key", type=Text(check_key), help="The run that was started with this key.")
 @by_option
 @note_option
 @shared_options
@@ -23,9 +32,13 @@ from windlass.model.run import Run
 def cancel(session: Session, /, run: str | None, key: str | None, *, by: str | None, note: str | None) -> None:
     """End a run before its time, and the children that follow it. A body at work may end; its result is refused.
 
-    RUN is the id of a run or the beginning of it. Of a run that is over nothing changes.
+    RUN is the id of a run or the beginning of it. Of a run that is over nothing changes. A SIGNAL,
+    sig_…, is called off for good.
     """
     lookup.check_one_given(run, key=key)
+    if run is not None and is_signal(run):
+        signals.steer(session, run, SignalVerb.CANCEL, by=by, note=note)
+        return
 
     async def end(runs: Runs, control: Control) -> tuple[Run, Cancelled]:
         found = (await lookup.find(runs, run, key=key, namespace=session.namespace)).run

@@ -1,6 +1,8 @@
-"""`windlass explain`: why a run or a pipeline is not running, in one paragraph."""
+"""`windlass explain`: why a run or a pipeline is not running, or a signal has not fired, in one paragraph."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import click
 from msgspec.structs import replace
@@ -11,20 +13,26 @@ from windlass.cli import lookup, records
 from windlass.cli.pipelines import names
 from windlass.cli.pipelines.listing import status as status_of_pipeline
 from windlass.cli.session import Session, shared_options
+from windlass.cli.signals import explain as signals
+from windlass.cli.signals.names import is_signal
 from windlass.cli.terminal import STATUS_STYLES, escape, status_glyph, wrapped
 from windlass.model.explanation import Explanation
 
 
-@click.command(short_help="Say why a run or a pipeline is not running, and what it would take.")
-@names.subject_arguments
+@click.command(short_help="Say why a run, a pipeline or a signal does nothing.")
+@partial(names.subject_arguments, metavar="RUN|PIPELINE|SIGNAL")
 @shared_options
 @click.pass_obj
 def explain(session: Session, /, run: str | None, key: str | None) -> None:
     """Say what a run or a pipeline waits for, since when, who holds it, and what it would take.
 
-    RUN is the id of a run or the beginning of it, or GRAPH/JOB for a job of a graph.
+    RUN is the id of a run or the beginning of it, or GRAPH/JOB for a job of a graph. Of a signal, sig_…, it is said why
+    it has not fired.
     """
     names.check_one_given(run, key=key)
+    if run is not None and is_signal(run):
+        signals.explain(session, run)
+        return
 
     async def ask(opened: Opened) -> tuple[Explanation, str | None]:
         meant = await names.meant(opened.pipelines, run, namespace=session.namespace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from windlass.api.service import Runs
 from windlass.cli.waits import in_brief, in_short
@@ -19,6 +19,19 @@ async def served_now(runs: Runs, *, namespace: str, now: Instant) -> frozenset[S
     """What live workers execute at the moment."""
     workers = await runs.list_workers(namespace)
     return frozenset(lane for worker in workers if is_live(worker, now=now) for lane in worker.served)
+
+
+def unserved(lanes: Collection[Served], *, workflow: str, version: str, queue: str) -> str | None:
+    """What keeps those who serve these lanes from taking runs of a workflow; none: nothing, or nobody is there yet."""
+    same = [lane for lane in lanes if lane.name == workflow]
+    if lanes and not same:
+        return f"No live worker runs workflow {workflow!r}.{nearest(workflow, {lane.name for lane in lanes})}"
+    if same and all(lane.version != version for lane in same):
+        return f"Live workers run {workflow!r} of another version only: name the code with --app."
+    if same and all(lane.queue != queue for lane in same):
+        queues = ", ".join(sorted({repr(lane.queue) for lane in same}))
+        return f"Live workers run {workflow!r} in {queues}, and none in queue {queue!r}."
+    return None
 
 
 async def waits_for_now(runs: Runs, view: RunView, *, now: Instant) -> str:

@@ -181,3 +181,11 @@ def _note(tried: list[Step], *, sign: str, end: int, now: Instant) -> str:
         started = end if first.started_at is None else first.started_at
         text = describe(Duration(max(0, (end if last.finished_at is None else last.finished_at) - started)))
     return text if len(tried) == 1 else f"{text}, {len(tried)} tries"
+
+
+def latest_attempts(steps: Sequence[Step]) -> dict[str, int]:
+    """By the keys of the steps."""
+    latest: dict[str, int] = {}
+    for step in steps:
+        latest[step.key] = max(step.attempt, latest.get(step.key, 0))
+    return latest

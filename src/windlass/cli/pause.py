@@ -1,4 +1,4 @@
-"""`windlass pause`: hold a run, a pipeline, a queue, a workflow or everything until it is resumed."""
+"""`windlass pause`: hold a run, a pipeline, a signal, a queue, a workflow or everything until it is resumed."""
 
 from __future__ import annotations
 
@@ -14,28 +14,33 @@ from windlass.cli import lookup, records
 from windlass.cli.pipelines import names
 from windlass.cli.pipelines import steer as pipelines
 from windlass.cli.session import Session, shared_options
+from windlass.cli.signals import steer as signals
+from windlass.cli.signals.names import is_signal
 from windlass.cli.targets import Target, gate_option, gate_words, read_target, target_arguments, warn_if_unserved
 from windlass.cli.terminal import escape
 from windlass.cli.values import by_option, note_option, person
 from windlass.model.commands import PauseRun, SetGate
 from windlass.model.gate import Gate
 from windlass.model.run import Run, RunStatus
+from windlass.model.signal import SignalVerb
 
 
-@click.command(short_help="Hold a run, a pipeline, a queue, a workflow or everything.")
+@click.command(short_help="Hold a run, pipeline, signal, queue, workflow or everything.")
 @target_arguments
 @by_option
 @note_option
 @shared_options
 @click.pass_obj
 def pause(session: Session, /, *, by: str | None, note: str | None, **given: Any) -> None:
-    """Hold one run or pipeline, or all of a queue, of a workflow or of the namespace, until they are resumed.
+    """Hold one run, pipeline or signal, or all of a queue, of a workflow or of the namespace, until they are resumed.
 
-    RUN is the id of a run or the beginning of it, PIPELINE a name. What is at work ends first; nothing new is begun. A
-    queue and a workflow may be paused before there is any.
+    RUN is the id of a run or the beginning of it, PIPELINE a name, SIGNAL is sig_…. What is at work ends first; nothing
+    new is begun. A queue and a workflow may be paused before there is any. What a signal misses is kept.
     """
     target = read_target(session, given)
-    if target.gate is None:
+    if target.run is not None and is_signal(target.run):
+        signals.steer(session, target.run, SignalVerb.PAUSE, by=by, note=note)
+    elif target.gate is None:
         _pause_one(session, target, by=person(by), note=note)
     else:
         _close_gate(session, target, by=person(by), note=note)

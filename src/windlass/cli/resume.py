@@ -1,4 +1,4 @@
-"""`windlass resume`: let go on what is paused: a run, a pipeline, a queue, a workflow or everything."""
+"""`windlass resume`: let go on what is paused: a run, a pipeline, a signal, a queue, a workflow or everything."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from windlass.cli.hints import nearest, waits_for_now
 from windlass.cli.pipelines import names
 from windlass.cli.pipelines import steer as pipelines
 from windlass.cli.session import Session, shared_options
+from windlass.cli.signals import steer as signals
+from windlass.cli.signals.names import is_signal
 from windlass.cli.targets import Target, gate_words, read_target, target_arguments
 from windlass.cli.terminal import STATUS_STYLES, escape
 from windlass.cli.values import by_option, note_option, person
 from windlass.model.commands import ResumeRun, SetGate
 from windlass.model.gate import Gate, GateKind
 from windlass.model.run import RunView
+from windlass.model.signal import SignalVerb
 
 
 @click.command(short_help="Let go on what is paused.")
@@ -30,13 +33,15 @@ from windlass.model.run import RunView
 @shared_options
 @click.pass_obj
 def resume(session: Session, /, *, by: str | None, note: str | None, **given: Any) -> None:
-    """Let a paused run or pipeline go on, once what held it is put right; or a queue, a workflow, or everything.
+    """Let a paused run, pipeline or signal go on once what held it is put right; or a queue, a workflow, everything.
 
-    RUN is the id of a run or the beginning of it, PIPELINE a name. A run that was paused itself stays so when its queue
-    goes on.
+    RUN is the id of a run or the beginning of it, PIPELINE a name, SIGNAL is sig_…. A run that was paused itself stays
+    so when its queue goes on. A signal that has fired is armed again.
     """
     target = read_target(session, given)
-    if target.gate is None:
+    if target.run is not None and is_signal(target.run):
+        signals.steer(session, target.run, SignalVerb.RESUME, by=by, note=note)
+    elif target.gate is None:
         _resume_one(session, target, by=person(by), note=note)
     else:
         _open_gate(session, target, by=person(by), note=note)

@@ -28,7 +28,7 @@ OpenEngine: TypeAlias = Callable[[], Awaitable[Opened]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (
-    "runs|graphs|pipelines|topics|inputs|publish|run-now|schedules|queues|show|explain|start|send|approve|reject|"
+    "runs|graphs|pipelines|topics|inputs|publish|run-now|schedules|items|signals|firings|queues|show|explain|start|send|approve|reject|"
     "resolve|skip|cancel|retry|pause|resume|worker|workers|migrate|doctor|keys|namespaces|audit|server|dev"
 )
 ADVICE = re.compile(rf"\bwindlass (?=(?:{COMMANDS})\b)")  # a command in a text

@@ -1,9 +1,10 @@
-"""`windlass show`: everything about one run on a page; a graph is drawn, and a pipeline has a page of its own."""
+"""`windlass show`: everything about one run on a page; a graph is drawn, and all else has a page of its own."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import click
 from msgspec import Struct
@@ -14,7 +15,8 @@ from rich.text import Text
 from windlass.assembly import Opened
 from windlass.cli import awaited, graph_page, lookup, payloads, records, timeline
 from windlass.cli import session as sessions
-from windlass.cli.lanes import is_interrupted, lanes_of, span
+from windlass.cli.lanes import is_interrupted, lanes_of, latest_attempts, span
+from windlass.cli.other_pages import has_other_page, write_other_page
 from windlass.cli.pipelines import names as pipeline_names
 from windlass.cli.pipelines import page as pipeline_page
 from windlass.cli.session import Session, shared_options
@@ -48,8 +50,8 @@ class Story(Struct, frozen=True, kw_only=True):
     briefs: dict[str, str] = {}  # what a look behind some of them has found, by their names
 
 
-@click.command(short_help="Show one run or pipeline: where it stands and what happened.")
-@pipeline_names.subject_arguments
+@click.command(short_help="Show one run, pipeline, signal or work item on a page.")
+@partial(pipeline_names.subject_arguments, metavar="RUN|PIPELINE|SIGNAL|ITEM")
 @click.option("--full", "is_full", is_flag=True, help="Cut nothing: every step, whole payloads, the whole log.")
 @click.option("--if-fails", type=sessions.Text(), metavar="JOB", help="Of a graph: what would be skipped then?")
 @click.option("--runs", "has_runs", is_flag=True, help="Of a pipeline: its last attempts too.")
@@ -62,8 +64,13 @@ def show(
 
     RUN is the id of a run or the beginning of it, or GRAPH/JOB. Of a graph its jobs are drawn in layers. Of a PIPELINE
     it is said how it stands, what it waits for, and what it did lately; hrn_… is one attempt of one of its handlers.
+    sig_… is a signal, itm_… a work item.
     """
     pipeline_names.check_one_given(run, key=key)
+    if run is not None and has_other_page(run):
+        if is_full or has_runs or if_fails is not None:
+            raise click.UsageError("--full, --runs and --if-fails are for runs, graphs and pipelines.")
+        return write_other_page(session, run)
     story = session.use(lambda opened: _look(session, opened, run, key=key, has_runs=has_runs))
     if not isinstance(story, Story):
         if if_fails is not None:
@@ -327,7 +334,7 @@ def _results(steps: Sequence[Step], *, width: int, glyphs: Glyphs, is_full: bool
 
 def _failures(story: Story, *, width: int, glyphs: Glyphs, is_full: bool) -> Iterator[Text]:
     run = story.view.run
-    latest = _latest_attempts(story.steps)
+    latest = latest_attempts(story.steps)
     broken = [
         step
         for step in story.steps
@@ -363,15 +370,8 @@ def _title(text: str) -> Iterator[Text]:
     yield Text(text, style="bold")
 
 
-def _latest_attempts(steps: Sequence[Step]) -> dict[str, int]:
-    latest: dict[str, int] = {}
-    for step in steps:
-        latest[step.key] = max(step.attempt, latest.get(step.key, 0))
-    return latest
-
-
 def _record(story: Story, *, now: Instant) -> dict[str, object]:
-    run, latest = story.view.run, _latest_attempts(story.steps)
+    run, latest = story.view.run, latest_attempts(story.steps)
     failure = story.view.failure
     waits_for = "" if run.status.is_terminal else in_short(run, failure=failure, now=now, brief=story.brief)
     return {

@@ -1,4 +1,4 @@
-"""What is to be paused or resumed: one run or pipeline, or everything behind a gate."""
+"""What is to be paused or resumed: one run, pipeline or signal, or everything behind a gate."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A run by its id or key, a pipeline by its name, or a gate."""
+    """A run by its id or key, a pipeline by its name, a signal by its id, or a gate."""
 
-    run: str | None = None  # or a pipeline
+    run: str | None = None  # or a pipeline, or a signal
     key: str | None = None
     gate: GateKind | None = None
     name: str = ""  # of the gate
 
 
 def target_arguments(command: Command) -> Command:
-    """Add RUN|PIPELINE, --key, --workflow, --queue and --all, of which exactly one is to be given."""
+    """Add RUN|PIPELINE|SIGNAL, --key, --workflow, --queue and --all, of which exactly one is to be given."""
     for option in (
         click.option("--all", "is_all", is_flag=True, help="Everything in the namespace."),
         click.option("--queue", type=Text(check_queue), help="All runs in this queue."),
         click.option("--workflow", type=Text(_check_workflow), help="All runs of this workflow."),
     ):
         command = option(command)
-    return subject_arguments(command, metavar="[RUN|PIPELINE]")
+    return subject_arguments(command, metavar="[RUN|PIPELINE|SIGNAL]")
 
 
 def read_target(session: Session, given: dict[str, Any]) -> Target:
     """The one target that was named. Raises UsageError for none and for several."""
     run, key, workflow, queue, is_all = (given[name] for name in ("run", "key", "workflow", "queue", "is_all"))
     if sum([run is not None, key is not None, workflow is not None, queue is not None, is_all]) != 1:
-        raise click.UsageError("Name one target: RUN, PIPELINE, --key KEY, --workflow NAME, --queue NAME or --all.")
+        raise click.UsageError("Name one: RUN, PIPELINE, SIGNAL, --key KEY, --workflow NAME, --queue NAME or --all.")
     if workflow is not None:
         return Target(gate=GateKind.WORKFLOW, name=workflow)
     if queue is not None:

@@ -1,27 +1,36 @@
-"""Ask: start runs, find them again, pause and resume what they wait behind. Opens the database at the first await."""
+"""Ask: start runs, find them again, pause and resume what they wait behind, say what to do when something happens.
+
+Opens the database at the first await.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any, Concatenate, TypeVar, TypeVarTuple, Unpack, overload
 
+from windlass.client.arming import Since, Watchable, arming_command
 from windlass.client.calls import Call
 from windlass.client.client import Client
 from windlass.client.graphs import GraphHandle
-from windlass.client.handle import Handle
+from windlass.client.handle import Handle, HeldRun
 from windlass.client.inside import refuse_inside_a_workflow
+from windlass.client.items import Items
 from windlass.client.pipelines import Pipelines
 from windlass.client.publishing import Publishing
 from windlass.client.schedules import Schedules
+from windlass.client.signals import Signal, Signals
 from windlass.define.context import Context
+from windlass.define.event import Event
 from windlass.define.graph import Graph
 from windlass.define.input import Input
 from windlass.define.options import StartOptions
 from windlass.define.registry import Registry
+from windlass.define.signal import StateLike
 from windlass.define.topic import Topic
 from windlass.errors import InvalidInput
 from windlass.model.gate import GateKind
 from windlass.model.pipeline_commands import Published
+from windlass.model.signal import Firing
 from windlass.rules.limits import check_name, check_queue
 
 R = TypeVar("R")
@@ -37,6 +46,8 @@ class Asks:
     _schedules: Schedules
     _publishing: Publishing
     _pipelines: Pipelines
+    _items: Items
+    _signals: Signals
 
     @overload
     async def start(self, graph: Graph, /, *args: Any, **options: Unpack[StartOptions]) -> GraphHandle: ...
@@ -80,6 +91,58 @@ class Asks:
     def pipelines(self) -> Pipelines:
         """The pipelines of this App's database: look at them, pause, resume, approve, and resolve effects."""
         return self._pipelines
+
+    @property
+    def items(self) -> Items:
+        """The work items of this App's database: make and list them, and end their tasks."""
+        return self._items
+
+    @property
+    def signals(self) -> Signals:
+        """The signals of this App's database: hold and list them, and what they have fired."""
+        return self._signals
+
+    async def when(
+        self,
+        subject: Watchable,
+        /,
+        *,
+        enters: StateLike | Collection[StateLike] | None = None,
+        start: Callable[[Context, Firing], Coroutine[Any, Any, Any]]
+        | Callable[[Context], Coroutine[Any, Any, Any]]
+        | Call[Any]
+        | None = None,
+        send: tuple[HeldRun, Event[T]] | None = None,
+        task: str | None = None,
+        payload: T | None = None,
+        key: str | None = None,
+        since: Since = "now",
+        repeat: bool = False,
+        by: str | None = None,
+    ) -> Signal:
+        """When something enters a state, or a time has come, do something about it: durably, and once.
+
+        The subject is a handle, an item, a workflow (every run of it, once for each), a pipeline, a `datetime`, or a
+        `timedelta` with `repeat=True`. `start` a workflow, with the firing if it takes one, or as `windlass.call` says;
+        `send` an event to a run; or add a `task` to the item. What happened before counts only `since="beginning"`.
+        The same `key` with the same content answers with the same signal. Raises InvalidInput, NotFound, AlreadyExists.
+        Example: `await app.when(handle, enters={"failed", "cancelled"}, start=page)`
+        """
+        refuse_inside_a_workflow("when", verb="app.when()")
+        command = await arming_command(
+            self._client._door,
+            subject,
+            enters=enters,
+            start=start,
+            send=send,
+            task=task,
+            payload=payload,
+            key=key,
+            since=since,
+            repeat=repeat,
+            by=by,
+        )
+        return await self._signals._armed(command)
 
     async def publish(self, topic: Topic[T], payload: T, /, *, id: str, input: Input | None = None) -> Published:
         """Publish from outside of any pipeline: every one that subscribes to the topic has the event then.

@@ -1,4 +1,4 @@
-"""Enter what the code of a program declares: its schedules, how long runs are kept, and its pipelines."""
+"""Enter what the code of a program declares: its schedules, how long runs are kept, its pipelines and signals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import logging
 from collections.abc import Sequence
 
 from windlass.api.service import PipelineControl, Schedules
+from windlass.api.signal_service import Signals
 from windlass.codec import Codec
 from windlass.define.registry import Registry
 from windlass.errors import Forbidden
 from windlass.model.pipeline import PipelineSpec
 from windlass.model.pipeline_commands import DeclarePipelines
 from windlass.model.schedule_commands import Declare
+from windlass.model.signal import DeclareSignals
 
 HINT = "Use a key with the role operator too (windlass keys create --role worker --role operator)."
 
@@ -41,6 +43,15 @@ async def enter_pipelines(control: PipelineControl, registry: Registry, *, names
     except Forbidden:
         if specs:
             log.warning("This key may not declare pipelines: those of this program stay as they are. %s", HINT)
+
+
+async def enter_signals(signals: Signals, registry: Registry, *, namespace: str, program: str) -> None:
+    declared = registry.signals.commands()
+    try:
+        await signals.declare_signals(DeclareSignals(namespace=namespace, program=program, signals=declared))
+    except Forbidden:
+        if declared:
+            log.warning("This key may not declare signals: those of this program stay as they are. %s", HINT)
 
 
 async def enter_new_pipelines(

@@ -19,6 +19,7 @@ from windlass.model.failure import in_one_line
 from windlass.model.graph import JobView, ListJobs
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunId, RunKind, RunStatus
+from windlass.model.signal import TriggerKind
 from windlass.model.time import SECOND, Duration, Instant
 
 AT_ONCE = 50  # outputs that are asked for together
@@ -114,6 +115,10 @@ class GraphHandle(Handle[GraphResult]):
         """
         again = await super().retry(from_step=from_step, by=by)
         return GraphHandle(self._door, run_id=RunId(again.id), definition=self._definition, is_known=True)
+
+    async def _watched(self) -> tuple[TriggerKind, RunId]:
+        _, run_id = await super()._watched()
+        return TriggerKind.GRAPH, run_id
 
     def _name_of(self, job: Callable[..., Any] | str) -> str:
         if isinstance(job, str):

@@ -22,6 +22,7 @@ from windlass.model.explanation import UNSERVED, Explanation, Situation
 from windlass.model.failure import Failure
 from windlass.model.message import Decision
 from windlass.model.run import RunId, RunStatus
+from windlass.model.signal import TriggerKind
 from windlass.model.time import SECOND, Duration
 from windlass.rules.limits import check_key, check_note, check_person, check_step_reference
 from windlass.runtime import Clock
@@ -48,7 +49,15 @@ class Door(Struct, frozen=True, kw_only=True):
     graphs: Callable[[], Awaitable[Graphs]] | None = None  # for those who look into them
 
 
-class Handle(Generic[R]):
+class HeldRun:
+    """A run that is held, by code that awaits or by code that blocks: what `app.when` can watch, and send to."""
+
+    async def _watched(self) -> tuple[TriggerKind, RunId]:
+        """As what it is watched, and its id. Raises NotFound if there is no such run."""
+        raise NotImplementedError
+
+
+class Handle(HeldRun, Generic[R]):
     """A run that was started, by anyone: `await handle.result()` has the workflow's return type.
 
     Example: `print(await app.handle(order, key="order-7").result(timeout="1m"))`
@@ -173,6 +182,10 @@ class Handle(Generic[R]):
         _, run_id = await self._reach("resume")
         control = await self._door.control()
         await control.resume_run(ResumeRun(**self._about(run_id), by=check_person(by)))
+
+    async def _watched(self) -> tuple[TriggerKind, RunId]:
+        _, run_id = await self._reach("when")
+        return TriggerKind.RUN, run_id
 
     async def _decide(self, name: str, by: str | None, note: str | None, step: str | None) -> Decision:
         _, run_id = await self._reach(name)

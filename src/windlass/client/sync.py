@@ -13,15 +13,19 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Type
 
 from windlass.client.asks import Asks
 from windlass.client.graphs import GraphHandle, GraphResult, JobInfo
-from windlass.client.handle import Handle
+from windlass.client.handle import Handle, HeldRun
 from windlass.client.inside import refuse_inside_a_workflow
 from windlass.client.pipelines import Pipelines
 from windlass.client.portal import Portal
 from windlass.client.schedules import Schedules
+from windlass.client.signals import Signal
+from windlass.client.sync_signals import SyncItems, SyncSignal, SyncSignals, held
 from windlass.define.context import Context
 from windlass.define.graph import Graph
 from windlass.define.options import StartOptions
 from windlass.errors import NotAllowed
+from windlass.model.run import RunId
+from windlass.model.signal import TriggerKind
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,7 +61,7 @@ def _answered_by_a_handle(
     return ask
 
 
-class SyncHandle(Generic[R]):
+class SyncHandle(HeldRun, Generic[R]):
     """A run, held by blocking code: a Handle whose methods answer instead of being awaited.
 
     Example: `print(app.sync.start(order, "7").result(timeout="1m"))`
@@ -88,6 +92,9 @@ class SyncHandle(Generic[R]):
     pause = _asked(Handle[R].pause)
     resume = _asked(Handle[R].resume)
     retry = _answered_by_a_handle(Handle[R].retry)
+
+    async def _watched(self) -> tuple[TriggerKind, RunId]:
+        return await self._handle._watched()
 
     def _call(self, work: Callable[[Handle[R]], Coroutine[Any, Any, T]], name: str) -> T:
         verb, instead = f"{name}() of a handle of app.sync", f"await app.handle(…).{name}()"
@@ -125,6 +132,12 @@ def _asked_of_app(
 def _asked_of_app(
     method: Callable[Concatenate[Asks, P], Coroutine[Any, Any, list[Handle[T]]]],
 ) -> Callable[Concatenate[Sync, P], list[SyncHandle[T]]]: ...
+
+
+@overload
+def _asked_of_app(
+    method: Callable[Concatenate[Asks, P], Coroutine[Any, Any, Signal]],
+) -> Callable[Concatenate[Sync, P], SyncSignal]: ...
 
 
 @overload
@@ -266,6 +279,7 @@ class Sync:
     start_many = _asked_of_app(Asks.start_many)
     publish = _asked_of_app(Asks.publish)
     publish_many = _asked_of_app(Asks.publish_many)
+    when = _asked_of_app(Asks.when)
     pause = _asked_of_app(Asks.pause)
     resume = _asked_of_app(Asks.resume)
 
@@ -273,6 +287,16 @@ class Sync:
     def pipelines(self) -> SyncPipelines:
         """The pipelines of this App's database."""
         return SyncPipelines(self._app.pipelines, self._portal)
+
+    @property
+    def items(self) -> SyncItems:
+        """The work items of this App's database."""
+        return SyncItems(self._app.items, self._portal)
+
+    @property
+    def signals(self) -> SyncSignals:
+        """The signals of this App's database."""
+        return SyncSignals(self._app.signals, self._portal)
 
     @property
     def schedules(self) -> SyncSchedules:
@@ -329,4 +353,4 @@ class Sync:
     def _held(self, answer: Any) -> Any:
         if isinstance(answer, list):
             return [self._held(item) for item in answer]
-        return _sync(answer, self._portal) if isinstance(answer, Handle) else answer
+        return _sync(answer, self._portal) if isinstance(answer, Handle) else held(answer, self._portal)

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar, overload
 
 from windlass.codec import Codec
@@ -21,9 +21,11 @@ from windlass.define.pipeline_values import Problem
 from windlass.define.registry import Registry
 from windlass.define.retry import Retry
 from windlass.define.schedule import CAUGHT_UP, CatchUpLike, OverlapLike, check_args, read_plan
+from windlass.define.signal import EveryItem, StateLike, declared_subject
 from windlass.define.topic import Topic
 from windlass.define.written import Place
 from windlass.errors import InvalidInput, WindlassError
+from windlass.rules.limits import check_flag
 
 LOGGER = logging.getLogger("windlass")
 
@@ -173,6 +175,47 @@ class Declarations:
         def decorator(function: WorkflowFunction) -> WorkflowFunction:
             local = sys._getframe(1).f_locals
             self._registry.declare_schedule(function, name=name, args=given, plan=plan, codec=self._codec, local=local)
+            return function
+
+        return decorator
+
+    def on(
+        self,
+        subject: Callable[..., Any] | Pipeline | EveryItem | type[EveryItem],
+        /,
+        *,
+        enters: StateLike | Collection[StateLike],
+        repeat: bool = False,
+        name: str | None = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry | None = None,
+        timeout: DurationLike | None = None,
+        visibility: DurationLike | None = None,
+        keep: DurationLike | None = None,
+    ) -> Callable[[WorkflowFunction], WorkflowFunction]:
+        """Start a run whenever something enters a state: `@app.on(order, enters="failed")`, above `page(ctx, firing)`.
+
+        The subject is a workflow, a graph or a job, for every run of it; a pipeline; or `windlass.Item`, for every work
+        item. The function is declared as a workflow with these options, unless it is one; `name` is that of the signal.
+        It is entered when a worker of this App starts; taken out of the code, it is paused then. It starts one run for
+        each run or item that enters such a state, and of a pipeline one in all; with `repeat=True` one each time.
+        """
+        trigger = declared_subject(subject, enters, workflows=self._registry)
+        repeats = check_flag(repeat, what="repeat")
+        given: dict[str, Any] = {"version": version, "queue": queue, "retry": retry}
+        given |= {"timeout": timeout, "visibility": visibility, "keep": keep}
+        options = {option: value for option, value in given.items() if value not in (None, "", "default")}
+
+        def decorator(function: WorkflowFunction) -> WorkflowFunction:
+            self._registry.signals.declare(
+                function,
+                name=name,
+                trigger=trigger,
+                repeats=repeats,
+                options=options,
+                local=sys._getframe(1).f_locals,
+            )
             return function
 
         return decorator

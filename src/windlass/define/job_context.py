@@ -12,10 +12,12 @@ from typing import Any
 from windlass.codec import Codec
 from windlass.define.context import Context
 from windlass.define.registry import Registry
+from windlass.define.signal import takes_firing
 from windlass.errors import InvalidInput
 from windlass.model.failure import in_one_line
 from windlass.model.graph import Met, NeedsOf
 from windlass.model.run import RunStatus
+from windlass.rules.firing_inputs import read_firing_input
 
 UNREAD = object()
 SHOWN = 10  # names in a message
@@ -167,5 +169,8 @@ def read_input(stored: bytes, type: Any, codec: Codec) -> Any:
     """What a graph was started with, from the arguments on record."""
     if type is None:
         return None
+    firing = read_firing_input(stored, codec) if takes_firing(type) else None
+    if firing is not None:
+        return firing
     arguments: tuple[Any] = codec.decode(stored, tuple[type])
     return arguments[0]

@@ -1,6 +1,6 @@
 """Which workflows, steps, events and schedules exist in this process, by function and by name.
 
-Topics, effects and pipelines are in `handlers`.
+Topics, effects and pipelines are in `handlers`, signals in `signals`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from windlass.define.handlers import Handlers
 from windlass.define.options import DurationLike
 from windlass.define.retry import Retry
 from windlass.define.schedule import Plan, ScheduleDefinition, schedule_command
+from windlass.define.signals import SignalDeclarations
 from windlass.define.starting import check_arguments
 from windlass.define.workflow import Openable, StepDefinition
 from windlass.define.workflows import Identity, Workflows, identity_of, refuse_result
@@ -44,6 +45,7 @@ class Registry(Workflows):
         # Weak, and the values without their function: a function made anew at every replay must not stay for ever.
         self._described: WeakKeyDictionary[Callable[..., Any], StepDefinition] = WeakKeyDictionary()
         self.handlers = Handlers(self._tell)
+        self.signals = SignalDeclarations(self)
 
     def declare_step(
         self, function: Callable[..., Any], *, local: Mapping[str, Any] | None = None, **options: Any

@@ -57,6 +57,10 @@ class Kind(Protocol):
         ...
 
 
+class Again(Exception):
+    """As an outcome: something came in between that the statement could not have seen. It joins the next batch."""
+
+
 class _Entry(Answer[Any]):
     """One item of a batch, which is also what its caller awaits."""
 
@@ -141,6 +145,9 @@ class Batcher:
             raise
         else:
             for entries, outcomes in answered:
+                again = [entry for entry, outcome in zip(entries, outcomes, strict=True) if isinstance(outcome, Again)]
+                if again:  # with whatever gathered meanwhile: nobody waits for those to whom it happens again and again
+                    self._queues[again[0].kind].entries.extend(again)
                 _settle_all(entries, outcomes)
 
     async def _send_halves(self, batch: list[_Entry]) -> None:
@@ -181,6 +188,8 @@ class Batcher:
 
 def _settle_all(entries: Sequence[_Entry], outcomes: Sequence[Any]) -> None:
     for number, (entry, outcome) in enumerate(zip(entries, outcomes, strict=True), start=1):
+        if isinstance(outcome, Again):
+            continue
         try:
             entry.settle(outcome)
         except Exception:  # of whoever hears of it: the others are told all the same

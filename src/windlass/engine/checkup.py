@@ -13,6 +13,7 @@ from windlass.model.schedule import Schedule
 from windlass.model.time import Instant
 from windlass.model.worker import ServedPipeline, Worker
 from windlass.rules import checkup as rules
+from windlass.rules import checkup_signals
 from windlass.rules.inputs import STALE_AFTER
 from windlass.rules.workers import is_live
 from windlass.runtime import Clock
@@ -20,6 +21,7 @@ from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, created_objects
 from windlass.store.queries.duties import DutyQueries
 from windlass.store.queries.pipeline_checks import PipelineChecks
+from windlass.store.queries.signal_upkeep import SignalUpkeep
 
 T = TypeVar("T")
 
@@ -73,6 +75,7 @@ class EngineAdmin:
             ("workers", self._workers),
             ("schedules", self._schedules),
             ("pipelines", self._pipelines),
+            ("signals", self._signals),
             ("time-outs", self._timeouts),
             ("retention", self._retention),
             ("feed", self._feed),
@@ -132,6 +135,25 @@ class EngineAdmin:
 
         states, unheard, now = await self._store.read("check_pipelines", look)
         return (rules.pipelines(states, unheard=[_named(*topic) for topic in unheard], now=now),)
+
+    async def _signals(self) -> tuple[Check, ...]:
+        async def look(tx: Tx) -> tuple[Check, ...]:
+            upkeep, limit = SignalUpkeep(tx.connection), checkup_signals.MOST_COUNTED
+            counts = await upkeep.counts(late_for=rules.LATE_FOR, limit=limit)
+            given_up = await upkeep.given_up(limit=limit) if counts.given_up else []
+            broken = await upkeep.broken(limit=limit)
+            return (
+                checkup_signals.signals(
+                    live=counts.live,
+                    late=counts.late,
+                    given_up=[f"{_named(namespace, id)}: {reason}" for namespace, id, reason in given_up],
+                    broken=[f"{_named(namespace, id)} {problem}" for namespace, id, problem in broken],
+                    is_enabled=self._duties.fires_signals,
+                    unattended=rules.UNATTENDED,
+                ),
+            )
+
+        return await self._store.read("check_signals", look)
 
     async def _timeouts(self) -> tuple[Check, ...]:
         late = await self._store.read(

@@ -19,6 +19,7 @@ from windlass.engine.drain import should_drain
 from windlass.engine.feed import EngineFeed
 from windlass.engine.finish import FinishRuns
 from windlass.engine.graph import graphs
+from windlass.engine.item.items import EngineItems
 from windlass.engine.missing import no_run, no_run_of_key
 from windlass.engine.namespaces import EngineNamespaces
 from windlass.engine.offers import Offers
@@ -33,6 +34,7 @@ from windlass.engine.pipeline.pipelines import (
 )
 from windlass.engine.result import Results
 from windlass.engine.schedule.schedules import EngineSchedules
+from windlass.engine.signal.signals import EngineSignals
 from windlass.engine.start import StartRuns
 from windlass.engine.step import BeginSteps, CompleteSteps
 from windlass.errors import NotFound
@@ -119,6 +121,8 @@ class Engine:
         self.graphs = graphs.EngineGraphs(self.parts)
         self.pipelines = EnginePipelines(self.parts)
         self.pipeline_control = EnginePipelineControl(self.parts)
+        self.items = EngineItems(self.parts)
+        self.signals = EngineSignals(self.parts)
         self.work = EngineWork(self.parts)
         self.feed = EngineFeed(self.parts)
         self.namespaces = EngineNamespaces(self.parts)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from windlass.engine.batch import Again
 from windlass.engine.family import wake_parents
 from windlass.engine.graph.dispatch import Dispatch
 from windlass.engine.graph.lock import ancestors_of
@@ -22,7 +23,7 @@ from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.time import Instant
 from windlass.notify.local import ended_topic, run_topic
 from windlass.store.base import Tx
-from windlass.store.queries.run_reads import Relatives
+from windlass.store.queries.run_reads import Ending, Relatives
 
 
 class FinishRuns:
@@ -85,7 +86,7 @@ class FinishRuns:
                 item.token,
                 item.result_hash,
             )
-            outcomes.append(now if same else ClaimLost(item.run_id, token=item.token))
+            outcomes.append(now if same else _refused(item, ending))
         return outcomes
 
     async def _lock_families(
@@ -154,6 +155,12 @@ class FinishRuns:
         dispatch, self._dispatch = self._dispatch, None
         if dispatch is not None:
             dispatch.drop()
+
+
+def _refused(item: FinishRun, ending: Ending | None) -> Exception:
+    if ending is not None and (ending.status, ending.token) == (RunStatus.RUNNING, item.token):
+        return Again()  # somebody began to watch it while the statement was on its way
+    return ClaimLost(item.run_id, token=item.token)
 
 
 def _graph_of(item: FinishRun) -> tuple[str, RunId] | None:

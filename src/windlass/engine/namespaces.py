@@ -104,7 +104,17 @@ class EngineNamespaces:
             was = (await locked(tx, name)).namespace
             rules.check_removable(was)
             use = await tx.namespaces.use(name, limit=rules.MOST_COUNTED)
-            rules.check_empty(name, runs=use.runs, schedules=use.schedules, workers=use.workers, waiting=use.waiting)
+            rules.check_empty(
+                name,
+                {
+                    "run": use.runs,
+                    "schedule": use.schedules,
+                    "worker": use.workers,
+                    "waiting event": use.waiting,
+                    "item": use.items,
+                    "signal": use.signals,
+                },
+            )
             await tx.api_keys.revoke_all(name)
             await tx.namespaces.remove(name)
             await _note(tx, audit, name, rules.standing(was), rules.DELETED)

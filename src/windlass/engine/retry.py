@@ -127,4 +127,6 @@ async def _create(tx: Tx, run: Run, command: RetryRun, new_id: RunId, jobs: Sequ
         await tx.retries.fill(run.namespace, id=new_id, retry_of=run.id, before=before, from_step=command.from_step)
     await tx.effects.hand_over(run.namespace, former=run.id, to=new_id)
     await tx.retries.move_key(run.namespace, id=new_id, retry_of=run.id)  # runs are locked before keys
+    if await tx.watch.move(run.namespace, id=new_id, retry_of=run.id):  # and before signals
+        await tx.arming.arm(run.namespace, subject_kind="run", id=new_id)
     return retried

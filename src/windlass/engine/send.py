@@ -38,31 +38,40 @@ async def send_event(parts: Parts, command: SendEvent, *, guard: Guard | None = 
                 )
             return Sent(is_repeat=not is_new), run
         is_new = True
-        if run.status.is_terminal:
-            raise WrongState("Run", run.id, run.status, wanted="one that can still receive an event")
-        if run.kind is RunKind.GRAPH:
-            hint = "Send it to the job that waits for it: windlass show GRAPH names the jobs, GRAPH/JOB is one of them."
-            raise WrongState("Run", run.id, "a graph, whose jobs receive events", wanted="a job", hint=hint)
-        if await tx.inbox.count(command.namespace, run_id=run.id) >= MOST_EVENTS:
-            raise InvalidInput(f"A run takes at most {MOST_EVENTS:,} messages.", reason="too_many_events")
-        await tx.inbox.add(
-            command.namespace,
-            run_id=run.id,
-            kind=MessageKind.EVENT,
-            name=command.event,
-            id=command.id,
-            payload=command.payload,
-            payload_hash=command.payload_hash,
-        )
-        if run.status is RunStatus.WAITING and await tx.steps.awaits_event(
-            command.namespace, run_id=run.id, event=command.event
-        ):
-            run = await save_run(tx, rules.wake(run, now=await tx.now()), was=run, cause="event")
+        run = await deliver(tx, run, command)
         return Sent(is_repeat=False), run
 
     sent, run = await parts.run_tx("send_event", send)
     tell_of_news(parts, run)
     return sent
+
+
+async def deliver(tx: Tx, run: Run, command: SendEvent) -> Run:
+    """Put an event that is new into the inbox of a run under its lock, and let the run go on that waits for it.
+
+    Raises WrongState or InvalidInput if the run cannot receive it, before anything is written.
+    """
+    if run.status.is_terminal:
+        raise WrongState("Run", run.id, run.status, wanted="one that can still receive an event")
+    if run.kind is RunKind.GRAPH:
+        hint = "Send it to the job that waits for it: windlass show GRAPH names the jobs, GRAPH/JOB is one of them."
+        raise WrongState("Run", run.id, "a graph, whose jobs receive events", wanted="a job", hint=hint)
+    if await tx.inbox.count(command.namespace, run_id=run.id) >= MOST_EVENTS:
+        raise InvalidInput(f"A run takes at most {MOST_EVENTS:,} messages.", reason="too_many_events")
+    await tx.inbox.add(
+        command.namespace,
+        run_id=run.id,
+        kind=MessageKind.EVENT,
+        name=command.event,
+        id=command.id,
+        payload=command.payload,
+        payload_hash=command.payload_hash,
+    )
+    if run.status is RunStatus.WAITING and await tx.steps.awaits_event(
+        command.namespace, run_id=run.id, event=command.event
+    ):
+        return await save_run(tx, rules.wake(run, now=await tx.now()), was=run, cause="event")
+    return run
 
 
 async def lock_existing(tx: Tx, namespace: str, run_id: RunId) -> Run:

@@ -55,6 +55,12 @@ class Situation(StrEnum):
     INDETERMINATE = "indeterminate"  # a person has to say whether an effect happened
     NEEDS_PERSON = "needs_person"  # it stopped, and goes on when something is put right
     UNDECLARED = "undeclared"  # its code is gone
+    # Of a signal only
+    ARMED = "armed"  # it waits for what it watches
+    FIRING = "firing"  # what it has fired waits for a coordinator
+    FIRED = "fired"
+    GAVE_UP = "gave_up"  # paused: what it has fired could not be done
+    NEVER = "never"  # what it watches is over, or gone
 
 
 UNSERVED = frozenset({Situation.NO_WORKER, Situation.OTHER_QUEUE, Situation.OTHER_VERSION})
@@ -74,9 +80,12 @@ class Explanation(Struct, frozen=True, kw_only=True):
     worker: WorkerId | None = None  # that holds it
     step: str | None = None  # it is about; of a pipeline the handler
     brief: str = ""  # the same in a few words for a table, where the row of the run does not tell
+    signal: str = ""  # the id of a signal, if it is about one; `name` is what it watches and does then
 
     @property
     def title(self) -> str:
+        if self.signal:
+            return f"Signal {self.signal} is {self.brief}."
         if not self.run_id:
             return f"Pipeline {self.name!r} is {self.status.value}."
         return f"Run {self.run_id} ({self.name!r}) is {self.status.value}."

@@ -128,6 +128,7 @@ class Deed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str | None = None
     step: str | None = None  # which approval it was about
     run: str | None = None  # the parent that was cancelled, or the run that tries this one again
+    id: str | None = None  # by which the same call is known when it comes again
 
     @staticmethod
     def from_log(data: bytes | None) -> Deed:

@@ -56,6 +56,16 @@ def schedules_topic() -> Topic:
     return ("schedules",)
 
 
+def items_topic(namespace: str) -> Topic:
+    """Some work item of this namespace has entered another state."""
+    return ("items", namespace)
+
+
+def signals_topic() -> Topic:
+    """Some signal, of whatever namespace, was armed or let go on, or has fired."""
+    return ("signals",)
+
+
 class Elsewhere(Protocol):
     """How other processes are told, and how this one hears from them."""
 

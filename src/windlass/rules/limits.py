@@ -32,6 +32,9 @@ RUN_ID = re.compile("run_[0-9A-HJKMNP-TV-Z]{26}")
 WORKER_ID = re.compile("wrk_[0-9A-HJKMNP-TV-Z]{26}")
 KEY_ID = re.compile("key_[0-9A-HJKMNP-TV-Z]{26}")
 HANDLER_RUN_ID = re.compile("hrn_[0-9A-HJKMNP-TV-Z]{26}")
+ITEM_ID = re.compile("itm_[0-9A-HJKMNP-TV-Z]{26}")
+TASK_ID = re.compile("tsk_[0-9A-HJKMNP-TV-Z]{26}")
+SIGNAL_ID = re.compile("sig_[0-9A-HJKMNP-TV-Z]{26}")
 INPUT_ID = re.compile("inp_[0-9A-HJKMNP-TV-Z]{26}")
 NAME_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc"})
 # Letters and marks that show nothing: variation selectors, fillers, joiners.
@@ -170,6 +173,18 @@ def check_handler_run_id(run_id: str, *, what: str = "handler run id") -> str:
 
 def check_input_id(input_id: str, *, what: str = "input id") -> str:
     return _check_id(input_id, INPUT_ID, what=what, prefix="inp_")
+
+
+def check_item_id(item_id: str, *, what: str = "item id") -> str:
+    return _check_id(item_id, ITEM_ID, what=what, prefix="itm_")
+
+
+def check_task_id(task_id: str, *, what: str = "task id") -> str:
+    return _check_id(task_id, TASK_ID, what=what, prefix="tsk_")
+
+
+def check_signal_id(signal_id: str, *, what: str = "signal id") -> str:
+    return _check_id(signal_id, SIGNAL_ID, what=what, prefix="sig_")
 
 
 def _check_id(id: object, pattern: re.Pattern[str], *, what: str, prefix: str) -> str:

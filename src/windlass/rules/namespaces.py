@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from windlass.errors import WrongState
@@ -45,18 +47,17 @@ def check_removable(namespace: Namespace) -> None:
         raise WrongState("Namespace", repr(name), ENABLED, wanted="a disabled one", hint=hint)
 
 
-def check_empty(name: str, *, runs: int, schedules: int, workers: int, waiting: int = 0) -> None:
-    """Raises WrongState that says what is still in it. `waiting`: events of pipelines that nobody has dealt with."""
-    counts = (("run", runs), ("schedule", schedules), ("worker", workers), ("waiting event", waiting))
-    left = [_counted(what, count) for what, count in counts if count]
+def check_empty(name: str, counts: Mapping[str, int]) -> None:
+    """Raises WrongState that says what is still in it: how many, by what they are called."""
+    left = [_counted(what, count) for what, count in counts.items() if count]
     if left:
         raise WrongState(
             "Namespace",
             repr(name),
             f"not empty: it holds {', '.join(left)}",
             wanted="an empty one",
-            hint="Runs go when they are over and no longer kept; delete its schedules, let its workers stop, and "
-            "skip what waits in its pipelines.",
+            hint="Runs go when they are over and no longer kept; delete its schedules and items, cancel its signals, "
+            "let its workers stop, and skip what waits in its pipelines.",
         )
 
 

@@ -25,10 +25,12 @@ from windlass.store.queries.children import ChildQueries
 from windlass.store.queries.cursors import CursorQueries
 from windlass.store.queries.events import EventQueries, InputQueries, ReservationQueries
 from windlass.store.queries.expiry import ExpiryQueries
+from windlass.store.queries.firings import FiringQueries, HeldFirings
 from windlass.store.queries.gates import GateQueries
 from windlass.store.queries.graphs import EdgeQueries, GraphQueries
 from windlass.store.queries.handler_runs import EffectQueries, HandlerRunQueries
 from windlass.store.queries.inbox import InboxQueries
+from windlass.store.queries.items import ItemQueries, TaskQueries
 from windlass.store.queries.jobs import JobQueries, NeedQueries
 from windlass.store.queries.keys import KeyQueries
 from windlass.store.queries.log import LogQueries
@@ -41,6 +43,7 @@ from windlass.store.queries.retries import RetryQueries
 from windlass.store.queries.runs import RunQueries
 from windlass.store.queries.scheduled import ScheduledQueries
 from windlass.store.queries.schedules import ScheduleQueries
+from windlass.store.queries.signals import ArmQueries, SignalQueries, WatchQueries
 from windlass.store.queries.steps import StepQueries
 from windlass.store.queries.workers import WorkerQueries
 from windlass.store.queries.workflows import WorkflowQueries
@@ -103,6 +106,13 @@ class Tx:
         self.reserved = ReservationQueries(connection)
         self.inputs = InputQueries(connection)
         self.effects = EffectQueries(connection)
+        self.items = ItemQueries(connection)
+        self.tasks = TaskQueries(connection)
+        self.signals = SignalQueries(connection)
+        self.arming = ArmQueries(connection)
+        self.watch = WatchQueries(connection)
+        self.firings = FiringQueries(connection)
+        self.held_firings = HeldFirings(connection)
         self.cursors = CursorQueries(connection)
         self.expiry = ExpiryQueries(connection)
         self.prune = PruneQueries(connection)

@@ -19,7 +19,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from windlass.store import arrays
+from windlass.store import arrays, watching
 
 Dialect = Literal["sqlite", "postgres"]
 
@@ -75,6 +75,20 @@ EFFECT = (
     "f.status, f.result, f.failure, f.token, f.asked, f.has_reconcile, f.reconcile_after, f.next_at, f.title, "
     "f.resolved_by, f.resolution, f.note, f.created_at, f.updated_at"
 )
+ITEM = "r.namespace, r.id, r.title, r.status, r.priority, r.data, r.key, r.created_at, r.changed_at, r.ended_at"
+TASK = (
+    "t.namespace, t.id, t.item_id, t.title, t.status, t.data, t.firing_id, t.created_at, t.ended_at, t.ended_by, t.note"
+)
+SIGNAL = (
+    "s.namespace, s.id, s.key, s.kind, s.subject, s.enters, s.at, s.every_for, s.action, s.payload, s.repeats, "
+    "s.status, s.reason, s.fired, s.last_fired_at, s.available_at, s.declared_in, s.is_declared, s.armed_xid, "
+    "s.armed_seq, s.changed_by, s.created_at, s.changed_at"
+)
+FIRING = (
+    "f.namespace, f.signal_id, f.cause, f.subject_kind, f.subject_id, f.from_status, f.to_status, f.happened_at, "
+    "f.status, f.available_at, f.token, f.worker, f.attempt, f.error, f.depth, f.run_id, f.task_id, f.created_at, "
+    "f.ended_at"
+)
 # An input, with how many of its events are not over, and how many there are.
 CAUSED = (
     "(select count(*) from causes c "
@@ -89,6 +103,7 @@ COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE, "schedule
 COLUMNS |= {"graph": GRAPH, "job": JOB, "edge": EDGE}
 COLUMNS |= {"pipeline": PIPELINE, "handler": HANDLER, "handler_run": HANDLER_RUN, "event": EVENT}
 COLUMNS |= {"effect": EFFECT, "input": INPUT}
+COLUMNS |= {"item": ITEM, "task": TASK, "signal": SIGNAL, "firing": FIRING}
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
 DIFFERENT = {
     "skip_locked": ("", "for no key update of r skip locked"),
@@ -97,6 +112,11 @@ DIFFERENT = {
     "lock_graph": ("", "for no key update of g"),
     "lock_pipeline": ("", "for no key update of p"),
     "skip_locked_pipeline": ("", "for no key update of p skip locked"),
+    "lock_signal": ("", "for no key update of s"),
+    "skip_locked_signal": ("", "for no key update of s skip locked"),
+    "lock_firing": ("", "for no key update of f"),
+    "skip_locked_firing": ("", "for no key update of f skip locked"),
+    "skip_locked_cursor": ("", "for no key update of c skip locked"),
     # Without statistics SQLite takes a primary key for as short as any index that begins like it.
     "by_holder": ("indexed by pipelines_held", ""),
     "by_subject": ("indexed by effects_open", ""),
@@ -143,6 +163,7 @@ class Statement(Struct, frozen=True):
     is_write: bool
     together: tuple[str, ...] = ()  # once for all rows: the first as a list, of those that have the others in common
     shared: frozenset[str] = frozenset()  # arrays of a batch that may be one element long: the same for every row
+    is_watching: bool = False  # to be sent only where a signal is live
 
 
 class Query(Struct, frozen=True):
@@ -239,6 +260,9 @@ def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None
             return f"json_array_elements_text({argument}::json)" if is_postgres else f"json_each({argument})"
         case "lanes":
             return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), LANES)
+    watched = watching.fragment(word, argument or "")
+    if watched is not None:
+        return watched
     raise ValueError(f"there is no fragment {{{word}}}")
 
 
@@ -280,11 +304,13 @@ def _statement(text: str, dialect: Dialect, shared: frozenset[str]) -> Statement
     names = tuple(found)
     numbers = {name: number for number, name in enumerate((*names, "now"), start=1)}
     sign = "$" if dialect == "postgres" else "?"
+    text = PARAMETER.sub(lambda hit: f"{sign}{numbers[hit[1]]}", text).strip()
     return Statement(
-        text=PARAMETER.sub(lambda hit: f"{sign}{numbers[hit[1]]}", text).strip(),
+        text=text,
         parameters=names,
         takes_now=takes_now,
         is_write=WRITE.search(text) is not None,
         together=() if together is None else _names(together[1]),
         shared=shared,
+        is_watching=watching.is_watching(text),
     )

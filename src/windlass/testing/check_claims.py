@@ -128,7 +128,7 @@ def claims_end_by_the_stores_clock(evidence: Evidence) -> list[str]:
 def claims_go_by_priority(evidence: Evidence) -> list[str]:
     """I-23: among runs of a queue that are due, the more urgent is claimed no later than the less urgent."""
     last = evidence.last
-    delayed = {tuple(line.value) for line in evidence.of(Event.ASKED) if line.outcome == DELAYED}
+    delayed = [tuple(line.value) for line in evidence.of(Event.ASKED) if line.outcome == DELAYED]  # values of any type
     first = {
         run_id: claims[0]
         for run_id, claims in last.claims.items()

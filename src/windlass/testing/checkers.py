@@ -20,11 +20,12 @@ from windlass.testing import (
     check_retention,
     check_runs,
     check_schedules,
+    check_signals,
     check_steps,
     check_waits,
 )
 from windlass.testing.check_retention import with_the_removed
-from windlass.testing.evidence import Evidence, PipedRows, Snapshot
+from windlass.testing.evidence import Evidence, PipedRows, Snapshot, WatchedRows
 
 
 def database_is_sound(evidence: Evidence) -> list[str]:
@@ -92,6 +93,14 @@ CHECKERS: Mapping[str, Callable[[Evidence], list[str]]] = {
     "I-43 by rows": check_piped_rows.wakes_are_replaced_by_their_consumer,
     "I-44 by rows": check_piped_rows.one_attempt_is_active,
     "I-45 by rows": check_piped_rows.times_of_producers_move_with_their_runs,
+    "I-46": check_signals.one_firing_for_each_cause,
+    "I-47": check_signals.firings_are_done_and_announced_together,
+    "I-48": check_signals.once_is_once,
+    "I-49": check_signals.nothing_that_counts_is_skipped,
+    "effects of signals": check_signals.effects_and_firings_agree,
+    "examined log": check_signals.the_log_is_examined_forward,
+    "tokens of firings": check_signals.old_tokens_change_no_firing,
+    "fired and lost": check_signals.nothing_fired_is_lost,
     "I-50": check_schedules.slots_are_fired_once,
     "I-51": check_schedules.every_slot_is_accounted_for,
     "I-52": check_schedules.slots_are_those_of_the_definition,
@@ -135,6 +144,7 @@ def normalised(snapshot: Snapshot) -> dict[str, Any]:
         names[run_id] = f"attempt {place}"
     for place, worker in enumerate(sorted(worker.id for worker in snapshot.workers), start=1):
         names[worker] = f"worker {place}"
+    names |= _names_of_watched(snapshot)
     found: dict[str, Any] = {}
     for row in snapshot.rows:
         found[names[row.run.id]] = plain = _plain(row, names)
@@ -169,7 +179,18 @@ def _beside_runs(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, Any]
         f"edge {names[row.graph]} {row.edge.job} {row.edge.upstream}": _plain(row.edge, names)
         for row in snapshot.edge_rows
     }
-    return keys | messages | gates | schedules | workers | graphs | jobs | edges | _in_pipelines(snapshot.piped, names)
+    return (
+        keys
+        | messages
+        | gates
+        | schedules
+        | workers
+        | graphs
+        | jobs
+        | edges
+        | _in_pipelines(snapshot.piped, names)
+        | _watched(snapshot.watched, names)
+    )
 
 
 def _in_pipelines(piped: PipedRows, names: Mapping[str, str]) -> dict[str, Any]:
@@ -186,6 +207,35 @@ def _in_pipelines(piped: PipedRows, names: Mapping[str, str]) -> dict[str, Any]:
         place = f"effect {names.get(effect.owner, effect.owner)} {effect.step_key} {effect.attempt}"
         found[place] = _plain(effect, names)
     return found | {f"cause {cause}": True for cause in piped.causes}
+
+
+def _names_of_watched(snapshot: Snapshot) -> dict[str, str]:
+    """Causes are numbers of the log, which differ: firings are known by their order. What was deleted is still told of.
+
+    The id of a firing begins with that of its signal, and is to be found before it.
+    """
+    watched = snapshot.watched
+    firings = {*watched.firings, *(task.firing_id for task in watched.tasks if task.firing_id is not None)}
+    names: dict[str, str] = {}
+    for place, id in enumerate(sorted(firings, key=lambda id: (id.partition(".")[0], int(id.partition(".")[2])))):
+        names[id] = f"firing {place + 1}"
+    names |= {row.id: f"task {place}" for place, row in enumerate(watched.tasks, start=1)}
+    rows: dict[str, set[str]] = {"item": {row.id for row in watched.items}, "signal": {*watched.signals}}
+    for kind, ids in rows.items():
+        told = {entry.subject_id for entry in snapshot.log if entry.subject_kind == kind}
+        names |= {id: f"{kind} {place}" for place, id in enumerate(sorted(told | ids), start=1)}
+    return names
+
+
+def _watched(watched: WatchedRows, names: Mapping[str, str]) -> dict[str, Any]:
+    found = {names[item.id]: _plain(item, names) for item in watched.items}
+    found |= {names[task.id]: _plain(task, names) for task in watched.tasks}
+    for signal in watched.signal_rows:
+        found[names[signal.id]] = _plain(signal, names) | {"armed_xid": 0, "armed_seq": 0}
+    for firing in watched.firing_rows:
+        cause = firing.cause if firing.subject_kind == "time" else ""
+        found[names[firing.id]] = _plain(firing, names) | {"cause": cause, "worker": ""}
+    return found
 
 
 def _plain(row: Any, names: Mapping[str, str]) -> dict[str, Any]:

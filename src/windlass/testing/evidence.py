@@ -7,11 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from windlass.model.effect import Effect
+from windlass.model.feed import Place
 from windlass.model.gate import Gate
 from windlass.model.graph import Edge, Graph, JobState
+from windlass.model.item import Item, Task
 from windlass.model.message import Message
 from windlass.model.pipeline import EventRow, HandlerRun, Pipeline
 from windlass.model.run import (
@@ -25,6 +28,7 @@ from windlass.model.run import (
     RunStatus,
 )
 from windlass.model.schedule import Schedule
+from windlass.model.signal import FIRED, FiringId, FiringRow, Signal, SignalId, SignalNews
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.model.worker import Worker
@@ -32,6 +36,7 @@ from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries, Inconsistency, KeyRow, PayloadRow, RunRow
 from windlass.store.queries.graph_checks import EdgeRow, GraphChecks, JobRow
 from windlass.store.queries.pipeline_checks import Cause, FilledRun, PipelineChecks, PlacedEvent, StatedHandler
+from windlass.store.queries.signal_checks import SignalChecks
 from windlass.testing.journal import Event, Line
 
 T = TypeVar("T")
@@ -64,6 +69,25 @@ class PipedRows(Struct, frozen=True, kw_only=True, dict=True):
         return {(row.pipeline, row.event.topic, row.event.id): row.event for row in self.event_rows}
 
 
+class WatchedRows(Struct, frozen=True, kw_only=True, dict=True):
+    """Work items, and what signals have made of what they watch."""
+
+    items: tuple[Item, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    signal_rows: tuple[Signal, ...] = ()
+    firing_rows: tuple[FiringRow, ...] = ()
+    cursors: Mapping[str, Place] = {}  # how far the log of each namespace was examined
+    places: Mapping[int, Place] = {}  # of the entries of the log
+
+    @cached_property
+    def signals(self) -> Mapping[SignalId, Signal]:
+        return {row.id: row for row in self.signal_rows}
+
+    @cached_property
+    def firings(self) -> Mapping[FiringId, FiringRow]:
+        return {row.id: row for row in self.firing_rows}
+
+
 class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     """Everything a database held at one moment. Ids are unique across namespaces, so rows are found by id alone."""
 
@@ -82,6 +106,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     job_rows: tuple[JobRow, ...] = ()  # of every graph, in the order they were written
     edge_rows: tuple[EdgeRow, ...] = ()
     piped: PipedRows = PipedRows()
+    watched: WatchedRows = WatchedRows()
     inconsistencies: tuple[Inconsistency, ...] = ()
     damage: tuple[str, ...] = ()
 
@@ -151,6 +176,25 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         for row in self.edge_rows:
             found[row.graph][row.edge.job].append(row.edge)
         return found
+
+    @cached_property
+    def signal_stories(self) -> Mapping[SignalId, list[LogEntry]]:
+        """What happened to each signal, oldest first."""
+        found: defaultdict[SignalId, list[LogEntry]] = defaultdict(list)
+        for entry in self.log:
+            if entry.subject_kind == "signal":
+                found[SignalId(entry.subject_id)].append(entry)
+        return found
+
+    @cached_property
+    def announcements(self) -> Sequence[tuple[LogEntry, SignalNews]]:
+        """What is told of firings that are done, oldest first."""
+        return [
+            (entry, msgspec.json.decode(entry.data or b"{}", type=SignalNews))
+            for entries in self.signal_stories.values()
+            for entry in entries
+            if entry.cause == FIRED
+        ]
 
 
 class Evidence(Struct, frozen=True, kw_only=True, dict=True):
@@ -240,6 +284,7 @@ async def take_snapshot(store: Readable, *, at: int, life: int, is_judged: bool 
             job_rows=tuple(await of_graphs.jobs()),
             edge_rows=tuple(await of_graphs.edges()),
             piped=await _piped(PipelineChecks(tx.connection)),
+            watched=await _watched(SignalChecks(tx.connection)),
             inconsistencies=tuple(await checks.inconsistencies()) if is_judged else (),
             damage=tuple(await checks.damage()) if is_judged else (),
         )
@@ -259,6 +304,20 @@ async def _piped(checks: PipelineChecks) -> PipedRows:
         event_rows=tuple(await checks.events()),
         effects=effects,
         causes=tuple(await checks.causes()),
+    )
+
+
+async def _watched(checks: SignalChecks) -> WatchedRows:
+    items, signals = tuple(await checks.items()), tuple(await checks.signals())
+    if not items and not signals:
+        return WatchedRows()
+    return WatchedRows(
+        items=items,
+        tasks=tuple(await checks.tasks()),
+        signal_rows=signals,
+        firing_rows=tuple(await checks.firings()),
+        cursors=await checks.cursors(),
+        places=await checks.places(),
     )
 
 

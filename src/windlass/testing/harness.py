@@ -31,14 +31,13 @@ from windlass.errors import NotAllowed, WindlassError
 from windlass.model.duration import describe, to_duration
 from windlass.model.run import Run, RunId, RunStatus
 from windlass.model.step import Step
-from windlass.model.time import Instant
 from windlass.model.worker import LockKind
 from windlass.runtime import Ids, seeded_rng
 from windlass.settings import Settings
-from windlass.store.base import Hooks, Tx
+from windlass.store.base import Hooks
 from windlass.testing.clock import FakeClock, microseconds
 from windlass.testing.lending import Lending, give_registry
-from windlass.testing.look import look_at_pipelines, look_at_runs
+from windlass.testing.look import look_at_pipelines, look_at_runs, look_at_times
 from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 
@@ -359,8 +358,8 @@ class Harness:
             return "a worker that takes over"
         if (busy := self._at_work()) or not self._has_worker:
             return busy
-        if (await self._next_slot())[0]:  # before the runs: what it fires is one of them
-            return "schedules that are due"
+        if due := (await self._next_slot())[0]:  # before the runs: what it fires is one of them
+            return due
         if name := (await self._look_at_pipelines())[0]:
             return f"pipeline {name}"
         # A claim that is committed and on its way to the worker shows only in the store. One snapshot for both
@@ -379,19 +378,14 @@ class Harness:
         handled = [name for worker in self.app._workers for name in worker.handled]
         return ", ".join([f"{claimed.name} {claimed.run_id}" for claimed in found] + handled)
 
-    async def _next_slot(self) -> tuple[bool, int | None]:
-        """Whether a schedule is due, and how long until one is, or a pipeline, or a run one may wait for."""
+    async def _next_slot(self) -> tuple[str, int | None]:
+        """What a coordinator has to do now, and how long until it has, or a pipeline, or a run one may wait for."""
         if not self._has_worker or not self.app._settings.coordinates:
-            return False, None
-
-        async def look(tx: Tx) -> tuple[bool, bool, Instant | None, Instant]:
-            now, active = await tx.now(), [item.status for item in await tx.schedules.list(self.app._namespace)]
-            return bool(await tx.schedules.due(limit=1)), "active" in active, await tx.schedules.next(after=now), now
-
-        is_due, has_any, next_at, now = await self.opened.engine.parts.store.read("next_schedule", look)
-        delays = [next_at and next_at - now, (await self._look())[1] if has_any else None]
+            return "", None
+        found = await look_at_times(self.app, self.opened)
+        delays = [found.delay, (await self._look())[1] if found.has_schedules else None]
         delays.append((await self._look_at_pipelines())[1])
-        return is_due, min(filter(None, delays), default=None)
+        return found.due, min(filter(None, delays), default=None)
 
     async def _look_at_pipelines(self) -> tuple[str, int | None]:
         return await look_at_pipelines(self.app, self.opened, queues=self._queues)

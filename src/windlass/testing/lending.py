@@ -6,21 +6,14 @@ from typing import Any
 
 from windlass.app import App
 from windlass.assembly import Opened
-from windlass.client.client import Client
 from windlass.client.opening import Opening
-from windlass.client.pipelines import Pipelines
-from windlass.client.publishing import Publishing
-from windlass.client.schedules import Schedules
 from windlass.define.registry import Registry
 
 
 def give_registry(app: App, registry: Registry) -> None:
     """Let an app that is not open yet run, start and publish to what is declared there."""
     app._registry = registry
-    door = app._door()
-    app._client, app._schedules = Client(door), Schedules(door, app._schedule_service)
-    app._publishing = Publishing(door, app._pipeline_service, control=app._pipeline_control, program=app._program)
-    app._pipelines = Pipelines(door, service=app._pipeline_service, control=app._pipeline_control)
+    app._make_askers()
 
 
 class Lending:

@@ -52,6 +52,7 @@ class Wired(Embedded):
             remote.graphs,
         )
         wired.pipelines, wired.pipeline_control = remote.pipelines, remote.pipeline_control
+        wired.items, wired.signals = remote.items, remote.signals
         return wired
 
     server: GrpcServer

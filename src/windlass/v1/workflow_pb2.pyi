@@ -204,7 +204,7 @@ class ReadLogResponse(_message.Message):
     def __init__(self, entries: _Optional[_Iterable[_Union[_model_pb2.LogEntry, _Mapping]]] = ..., has_more: bool = ...) -> None: ...
 
 class Explanation(_message.Message):
-    __slots__ = ("run_id", "name", "status", "code", "text", "at", "since", "until", "worker", "step", "brief")
+    __slots__ = ("run_id", "name", "status", "code", "text", "at", "since", "until", "worker", "step", "brief", "signal")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
@@ -216,6 +216,7 @@ class Explanation(_message.Message):
     WORKER_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     BRIEF_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     name: str
     status: _model_pb2.RunStatus
@@ -227,7 +228,8 @@ class Explanation(_message.Message):
     worker: str
     step: str
     brief: str
-    def __init__(self, run_id: _Optional[str] = ..., name: _Optional[str] = ..., status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., code: _Optional[str] = ..., text: _Optional[str] = ..., at: _Optional[int] = ..., since: _Optional[int] = ..., until: _Optional[int] = ..., worker: _Optional[str] = ..., step: _Optional[str] = ..., brief: _Optional[str] = ...) -> None: ...
+    signal: str
+    def __init__(self, run_id: _Optional[str] = ..., name: _Optional[str] = ..., status: _Optional[_Union[_model_pb2.RunStatus, str]] = ..., code: _Optional[str] = ..., text: _Optional[str] = ..., at: _Optional[int] = ..., since: _Optional[int] = ..., until: _Optional[int] = ..., worker: _Optional[str] = ..., step: _Optional[str] = ..., brief: _Optional[str] = ..., signal: _Optional[str] = ...) -> None: ...
 
 class WaitForResultRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "wait_for")

@@ -13,10 +13,12 @@ from windlass.answers import seen
 from windlass.codec import Codec
 from windlass.define.context import RAISE, Context
 from windlass.define.event import Event
+from windlass.define.signal import takes_firing
 from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, RunCancelled, RunFailed, WaitTimeout
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.message import Decision
+from windlass.rules.firing_inputs import read_firing_payload
 from windlass.worker.calls import Read
 
 _decisions = msgspec.json.Decoder(Decision)
@@ -27,7 +29,8 @@ def read_event(event: Event[Any], default: Any, codec: Codec) -> Read:
         if failure is not None:
             return (None, WaitTimeout(event.name)) if default is RAISE else (default, None)
         try:
-            return codec.decode(output or b"null", event.type), None
+            firing = read_firing_payload(output or b"", codec) if takes_firing(event.type) else None
+            return codec.decode(output or b"null", event.type) if firing is None else firing, None
         except InvalidInput as refused:  # sent by somebody who did not know its type: the code may handle it
             text = f"Event {event.name!r} brought something else than it declares: {refused}"
             return None, InvalidInput(text, reason="wrong_event", path=refused.path)

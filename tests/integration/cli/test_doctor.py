@@ -27,7 +27,8 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 KNOWN = newest("sqlite")
-OF_TABLES = ["tables", "consistency", "workers", "schedules", "pipelines", "time-outs", "retention", "feed", "clock"]
+OF_TABLES = ["tables", "consistency", "workers", "schedules", "pipelines", "signals"]
+OF_TABLES += ["time-outs", "retention", "feed", "clock"]
 NAMES = ["settings", "schema", "version", "durability", "files", *OF_TABLES]
 
 
@@ -78,6 +79,7 @@ def test_the_answer_is_a_line_per_check(scene: Scene, patient: Path) -> None:
         " ✓ workers      none is alive\n"
         " ✓ schedules    there are none\n"
         " ✓ pipelines    5 declared\n"
+        " ✓ signals      nothing is watched\n"
         " ✓ time-outs    no run is past its own\n"
         " ✓ retention    4 ended runs are kept for ever\n"
         " ✓ feed         whoever follows the log is told at once\n"

@@ -218,5 +218,5 @@ def test_no_target_and_two_say_what_can_be_one(scene: Scene) -> None:
 
     for args in ([], ["run_0", "--all"]):
         assert scene.refused("pause", *args, exit_code=2).startswith(
-            "Name one target: RUN, PIPELINE, --key KEY, --workflow NAME, --queue NAME or --all."
+            "Name one: RUN, PIPELINE, SIGNAL, --key KEY, --workflow NAME, --queue NAME or --all."
         )

@@ -314,7 +314,7 @@ async def test_a_job_that_is_started_by_itself_says_what_to_start(harness: Harne
         input=b"[]",
         input_hash=b"",
     )
-    runs = await harness.app._runs()
+    runs = await harness.app._services.runs()
     started = await runs.start_run(command)
     await harness.idle()
 

@@ -69,7 +69,7 @@ class Follower:
 @asynccontextmanager
 async def following(port: int, token: str, *, namespace: str = "default", **more: Any) -> AsyncIterator[Follower]:
     headers = {"authorization": f"Bearer {token}"} | more.pop("headers", {})
-    url = f"http://127.0.0.1:{port}/v1/namespaces/{namespace}/feed/stream"
+    url = f"http://127.0.0.1:{port}/v1/namespaces/{namespace}/{more.pop('path', 'feed/stream')}"
     async with (
         httpx.AsyncClient(timeout=PATIENCE) as client,
         client.stream("GET", url, headers=headers, params=more.pop("params", {})) as response,
@@ -78,17 +78,19 @@ async def following(port: int, token: str, *, namespace: str = "default", **more
 
 
 class Talker:
-    """One side of a WebSocket. Every frame that comes is kept, to be held against the schema."""
+    """One side of a WebSocket. Every frame that goes and comes is kept, to be held against the schema."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
         self.frames: list[dict[str, Any]] = []
+        self.sent: list[dict[str, Any]] = []
         self._number = 0
 
     async def send(self, op: str, id: str | None = None, **params: Any) -> str:
         self._number += 1
         id = id or str(self._number)
-        await self.connection.send(json.dumps({"id": id, "op": op, "params": params}))
+        self.sent.append({"id": id, "op": op, "params": params})
+        await self.connection.send(json.dumps(self.sent[-1]))
         return id
 
     async def frame(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tests.integration.server.piping import (
     pipeline_creations,
     pipeline_reads,
 )
+from tests.integration.server.signalling import SIGNALS, signal_commands, signal_creations, signal_reads
 from tests.integration.server.test_grpc_walk import OF_ALL, ROLES
 from tests.integration.server.wire import (
     HASH,
@@ -32,9 +33,11 @@ from tests.integration.server.wire import (
 from windlass.api.grpc.patience import MOST_STREAMS
 from windlass.model.access import Role
 from windlass.model.graph import ListJobs
+from windlass.model.item import ItemId
 from windlass.model.namespace import CreateNamespace
 from windlass.model.pipeline_commands import ListEvents
 from windlass.model.run import RunId
+from windlass.model.signal import ListSignals
 from windlass.v1 import (
     admin_pb2,
     graph_pb2,
@@ -74,12 +77,16 @@ class Things(NamedTuple):
     attempt: str
     pipeline_token: int
     input: str
+    item: str
+    task: str
+    signal: str
 
 
 NOTHING = Things(
     run="run_" + "7" * 26, waiting="run_" + "8" * 26, worker="wrk_" + "7" * 26, schedule="nowhere", key="no-key-1",
     cursor="no-cursr", api_key="key_" + "7" * 26, token=1, graph="run_" + "6" * 26, job="run_" + "5" * 26, job_token=1,
     pipeline="noplaces", attempt="hrn_" + "7" * 26, pipeline_token=1, input="inp_" + "7" * 26,
+    item="itm_" + "7" * 26, task="tsk_" + "7" * 26, signal="sig_" + "7" * 26,
 )  # fmt: skip
 
 
@@ -127,6 +134,7 @@ def reads(it: Things) -> dict[str, Any]:
         WORK + "Listen": worker_pb2.ListenRequest(worker=it.worker),
         WORK + "ReadNeeds": worker_pb2.ReadNeedsRequest(claims=[worker_pb2.HeldClaim(**of_job(it))]),
         **pipeline_reads(it.pipeline, **of_pipeline(it)),
+        **signal_reads(it.item, signal=it.signal),
     }
 
 
@@ -175,6 +183,7 @@ def commands(it: Things) -> dict[str, Any]:
         WORK + "CancelChild": worker_pb2.CancelChildRequest(**child),
         WORK + "AddJobs": worker_pb2.AddJobsRequest(**of_job(it), jobs=[graph_pb2.NewJob(name="a", workflow="order")]),
         **pipeline_commands(it.pipeline, worker=it.worker, **of_pipeline(it)),
+        **signal_commands(it.item, task=it.task, signal=it.signal),
     }
 
 
@@ -201,6 +210,7 @@ def creations(it: Things) -> dict[str, Any]:
         ADMIN + "SetGate": admin_pb2.SetGateRequest(kind=admin_pb2.GATE_KIND_QUEUE, name="default", is_paused=True),
         WORK + "Register": worker_pb2.RegisterRequest(id=it.worker, host="x", pid=1, served=SERVED, slots=1),
         **pipeline_creations(it.pipeline),
+        **signal_creations(it.item, key=it.key),
     }
 
 
@@ -225,11 +235,17 @@ async def furnish(wire: Wire) -> Things:
         await caller.ask(path, request)
     attempt = await PipelineWorker(caller, worker.id).claim()
     (input,) = (await caller.ask(PIPELINES + "ListInputs", pipeline_pb2.ListInputsRequest(pipeline="payments"))).inputs
+    made = signal_commands(item := wire.opened.ids.item(), task="", signal="")
+    for path, request in signal_creations(item, key="key-of-a").items():
+        await caller.ask(path, request)
+    task = (await caller.ask(SIGNALS + "AddTask", made[SIGNALS + "AddTask"])).id
+    signal = (await caller.ask(SIGNALS + "CreateSignal", made[SIGNALS + "CreateSignal"])).signal.id
     key, _ = await wire.key(Role.VIEWER)
     things = Things(
         run=run, waiting=waiting, worker=worker.id, schedule="nightly", key="key-of-a", cursor="mycursor", api_key=key,
         token=claimed.token, graph=graph, job=job.run_id, job_token=job.token,
         pipeline="payments", attempt=attempt.task.run_id, pipeline_token=attempt.token, input=input.id,
+        item=item, task=task, signal=signal,
     )  # fmt: skip
     for path in (SCHEDULES + "PutSchedule", ADMIN + "MoveCursor"):
         await caller.ask(path, creations(things)[path])
@@ -243,6 +259,8 @@ async def everything(wire: Wire, it: Things) -> list[Any]:
     found.append(await wire.opened.graphs.list_jobs(ListJobs(namespace="default", graph=RunId(it.graph))))
     found += [(item.view.pipeline, item.view.handlers) for item in await pipelines.list_pipelines("default")]
     found.append(await pipelines.list_events(ListEvents(namespace="default", pipeline=it.pipeline)))
+    found.append(await wire.opened.items.get_item("default", ItemId(it.item)))
+    found.append(await wire.opened.signals.list_signals(ListSignals(namespace="default")))
     for id in map(RunId, (it.run, it.waiting, it.graph, it.job)):
         found += [await runs.get_run("default", id), await runs.list_steps("default", id)]
         found += [await runs.list_messages("default", id), await runs.read_log("default", id)]

@@ -41,6 +41,11 @@ LISTED: dict[str, dict[str, set[Role]]] = {
     | dict.fromkeys(("PublishEvents", "DecideHandler", "ResolveEffect"), CALL)
     | dict.fromkeys(("DeclarePipelines", "PausePipeline", "ResumePipeline", "RunNow", "RetryPipeline"), STEER)
     | {"SkipInput": STEER},
+    "SignalService": dict.fromkeys(("GetItem", "ListItems", "ReadItemLog", "GetSignal", "ListSignals"), READ)
+    | dict.fromkeys(("ReadSignalLog", "ListFirings", "ExplainSignal"), READ)
+    | dict.fromkeys(("CreateItem", "TransitionItem", "DeleteItem", "AddTask", "EndTask"), CALL)
+    | dict.fromkeys(("CreateSignal", "UpdateSignal", "SteerSignal", "DeleteSignal"), CALL)
+    | {"DeclareSignals": STEER},
     "NamespaceService": dict.fromkeys(("CreateNamespace", "DisableNamespace", "EnableNamespace"), RULE)
     | dict.fromkeys(("DeleteNamespace", "CreateKey", "ListKeys", "RevokeKey"), RULE)
     | {"GetNamespace": READ, "ListNamespaces": READ, "ListAudit": STEER},
@@ -81,7 +86,7 @@ def pause(wire: Wire, number: int) -> None:
 @pytest.mark.spec("security:S-04", "security:S-07")
 async def test_every_method_is_listed_here_and_no_other_is_served(memory_wire: Wire) -> None:
     pool = descriptor_pool.Default()
-    names = ("workflow", "worker", "schedule", "graph", "pipeline", "namespace", "admin", "model")
+    names = ("workflow", "worker", "schedule", "graph", "pipeline", "signal", "namespace", "admin", "model")
     files = [f"windlass/v1/{name}.proto" for name in names]
     written = {
         f"/{service.full_name}/{method.name}"

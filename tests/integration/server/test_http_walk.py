@@ -16,6 +16,7 @@ from windlass.server.http.table import PUBLIC, ROWS
 
 RUN, WORKER, KEY = "run_" + "0" * 26, "wrk_" + "0" * 26, "key_" + "0" * 26
 HANDLER_RUN, INPUT = "hrn_" + "0" * 26, "inp_" + "0" * 26
+ITEM, TASK, SIGNAL = "itm_" + "0" * 26, "tsk_" + "0" * 26, "sig_" + "0" * 26
 GUARDED = [row for row in ROWS if row.operation is not None]
 NOT_OVER_HTTP = {  # what only a worker asks for, or a program that has the code, over gRPC
     "register_worker", "heartbeat", "deregister_worker", "listen", "claim_runs", "begin_steps", "complete_steps",
@@ -23,12 +24,13 @@ NOT_OVER_HTTP = {  # what only a worker asks for, or a program that has the code
     "cancel_child", "drain_self", "read_history", "add_jobs", "read_needs", "reflect",
     "claim_pipelines", "read_events", "reserve_events", "begin_effect", "apply_effect", "commit_handler",
     "stop_handler", "reconcile_effect", "fail_effect", "fix_handler", "renew_pipeline", "release_pipeline",
-    "declare_pipelines",
+    "declare_pipelines", "declare_signals",
 }  # fmt: skip
 
 
 def path_of(row: Row, namespace: str = "default") -> str:
     ids = {"run_id": RUN, "worker_id": WORKER, "key_id": KEY, "handler_run_id": HANDLER_RUN, "input_id": INPUT}
+    ids |= {"item_id": ITEM, "task_id": TASK, "signal_id": SIGNAL}
     return row.path.format(**ids, namespace=namespace, name="nightly", topic="order.paid")
 
 

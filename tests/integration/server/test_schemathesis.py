@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.integration.server.live import listening
-from tests.integration.server.site import Site
+from tests.integration.server.site import DEFAULT, Site
 from tests.scale import SCALE
 from windlass.assembly import open_engine
 from windlass.model.access import Role
@@ -28,7 +28,7 @@ from windlass.server.http.table import ROWS
 from windlass.settings import Settings
 
 # A stream does not end, and the upgrade is no answer of HTTP.
-LEFT_OUT = ["stream_feed", "open_socket"]
+LEFT_OUT = ["stream_feed", "stream_signals", "open_socket"]
 SCHEMA = schemathesis.openapi.from_dict(describe(ROWS)).exclude(operation_id=LEFT_OUT)
 ABOUT_TENANTS = ("enable_namespace", "disable_namespace", "delete_namespace")
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -54,8 +54,13 @@ class InThread:
         opened = await open_engine("sqlite:///:memory:", Settings(), clock=clock, rng=system_rng())
         site = Site(opened, clock)
         self.token = await site.token(Role.ADMIN, namespace="*")
-        run_id = await site.start(site.asker(self.token))
+        asker = site.asker(self.token)
+        run_id = await site.start(asker)
         self.there = {"namespace": "default", "run_id": run_id, "worker_id": await site.serve(Served("mail", "order"))}
+        item = (await asker.post(f"{DEFAULT}/items", json={"title": "a leak"})).json()["id"]
+        trigger = {"kind": "work_item.status.transition", "item_id": item, "to": ["blocked"]}
+        signal = (await asker.post(f"{DEFAULT}/signals", json={"trigger": trigger})).json()["id"]
+        self.there |= {"item_id": item, "signal_id": signal}
         async with listening(site) as port:
             self.url = f"http://127.0.0.1:{port}"
             self._ready.set()

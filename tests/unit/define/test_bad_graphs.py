@@ -395,7 +395,7 @@ async def test_a_graph_that_cannot_run_is_not_started(app: App, release: Graph) 
     async with app:
         with pytest.raises(InvalidInput) as caught:
             await app.start(release)
-        runs = await (await app._runs()).list_runs(ListRuns(namespace="default"))
+        runs = await (await app._services.runs()).list_runs(ListRuns(namespace="default"))
 
     assert caught.value.reason == "unknown_job"
     assert runs.runs == ()

@@ -101,8 +101,8 @@ def test_of_a_stranger_one_short_printable_line_is_kept(text: str) -> None:
 
 def test_what_is_still_in_a_namespace_is_counted_up_to_a_limit() -> None:
     with pytest.raises(WrongState, match=r"1,000 runs or more, 1 schedule, 2 workers"):
-        namespaces.check_empty("acme", runs=1_000, schedules=1, workers=2)
-    namespaces.check_empty("acme", runs=0, schedules=0, workers=0)
+        namespaces.check_empty("acme", {"run": 1_000, "schedule": 1, "worker": 2})
+    namespaces.check_empty("acme", {"run": 0, "schedule": 0, "worker": 0})
 
 
 def test_the_gate_of_an_enabled_namespace_and_of_one_without_a_row_may_be_turned() -> None:

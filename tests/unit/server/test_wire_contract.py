@@ -31,6 +31,7 @@ from windlass.v1 import (
     pipeline_pb2,
     pipeline_work_pb2,
     schedule_pb2,
+    signal_pb2,
     worker_pb2,
     workflow_pb2,
 )
@@ -38,12 +39,12 @@ from windlass.v1.model_pb2 import ErrorDetail
 
 ROOT = Path(__file__).parents[3]
 FILES = (
-    admin_pb2, graph_pb2, model_pb2, namespace_pb2, pipeline_pb2, pipeline_work_pb2, schedule_pb2, worker_pb2,
-    workflow_pb2,
+    admin_pb2, graph_pb2, model_pb2, namespace_pb2, pipeline_pb2, pipeline_work_pb2, schedule_pb2, signal_pb2,
+    worker_pb2, workflow_pb2,
 )  # fmt: skip
 
-# Only over HTTP, and only of gRPC's own service.
-NOT_CALLED = {"read_metrics", "reflect"}
+# Only over HTTP, only of gRPC's own service, and only of a WebSocket: here FollowFeed tells of signals, too.
+NOT_CALLED = {"read_metrics", "reflect", "follow_signals"}
 
 # What a message does not say of its struct, and why that is enough.
 UNSAID = {

@@ -23,9 +23,11 @@ from windlass.api.starts import Starts
 from windlass.model.commands import Started
 from windlass.model.duration import from_instant
 from windlass.model.pipeline_commands import Published
+from windlass.model.signal import CreateSignal
 from windlass.model.time import Instant
 from windlass.v1.model_pb2 import StartedRun
 from windlass.v1.pipeline_pb2 import PublishedEvent
+from windlass.v1.signal_pb2 import CreateSignalRequest
 
 LATEST = 4_102_444_800_000_000  # the year 2100
 DEEPEST = 2  # an explanation holds explanations
@@ -58,6 +60,7 @@ def wholes() -> list[Whole]:
     found.append(Whole("ClaimedPipeline", _CLAIMED_PIPELINE, {"asked_at": Instant(5)}))
     found.append(Whole("StartedRun", mirror(Started, StartedRun.DESCRIPTOR), {}))
     found.append(Whole("PublishedEvent", mirror(Published, PublishedEvent.DESCRIPTOR), {}))
+    found.append(Whole("CreateSignal of a client", mirror(CreateSignal, CreateSignalRequest.DESCRIPTOR), {}))
     return found
 
 
@@ -116,8 +119,11 @@ def _values(hint: Any, field: FieldDescriptor, around: Mapping[str, Any], depth:
         return some.dictionaries(some.text(), _pair_values(hint), max_size=3)
     if is_list(hint):
         if depth > DEEPEST:
-            return some.just(())
-        return some.lists(_one(get_args(hint)[0], field, around, depth), max_size=2).map(tuple)
+            return some.just(None if is_optional else ())
+        items = _one(get_args(hint)[0], field, around, depth)
+        if is_optional:  # left out, or at least one: the wire cannot say that there is none
+            return some.none() | some.lists(items, min_size=1, max_size=2).map(tuple)
+        return some.lists(items, max_size=2).map(tuple)
     values = _one(hint, field, around, depth)
     if is_optional:
         return some.none() if depth > DEEPEST else some.none() | values

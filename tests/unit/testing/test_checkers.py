@@ -12,6 +12,7 @@ from tests.unit.testing import (
     test_pipeline_checkers,
     test_retention_checker,
     test_schedule_checkers,
+    test_signal_checkers,
 )
 from tests.unit.testing.stories import (
     DIED,
@@ -317,6 +318,7 @@ def test_every_checker_has_been_spoilt() -> None:
         test_graph_checkers.SPOILT,
         test_retention_checker.SPOILT,
         test_schedule_checkers.SPOILT,
+        test_signal_checkers.SPOILT,
     )
 
     by_rows = {f"{number} by rows" for number, *_ in test_piped_row_checkers.SPOILT.values()}

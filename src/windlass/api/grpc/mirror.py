@@ -20,7 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 from msgspec import Struct
 
 from windlass.errors import InvalidInput
-from windlass.model.duration import from_instant, to_instant
+from windlass.model.duration import from_instant, shown, to_instant
 from windlass.model.time import Instant
 
 S = TypeVar("S", bound=Struct)
@@ -133,9 +133,11 @@ def _reader(hint: Any, field: FieldDescriptor, default: Any) -> Callable[[Any, M
         }
     if field.is_repeated:
         each = _item_reader(get_args(hint)[0], field)
+        # A list of the wire cannot say whether it was left out or is empty.
+        empty: tuple[Any, ...] | None = None if is_optional else ()
         if each is None:
-            return lambda message, around: tuple(getattr(message, name))
-        return lambda message, around: tuple([each(value, around) for value in getattr(message, name)])
+            return lambda message, around: tuple(getattr(message, name)) or empty
+        return lambda message, around: tuple([each(value, around) for value in getattr(message, name)]) or empty
     item = _item_reader(hint, field)
     if field.has_presence:
         unsaid = None if is_optional else _default(hint, default)
@@ -188,7 +190,7 @@ def _item_reader(hint: Any, field: FieldDescriptor) -> Place | None:
 def _member(members: Mapping[Any, Any], path: str, value: Any, around: Mapping[str, Any]) -> Any:
     found = members.get(value)
     if found is None:
-        raise InvalidInput(f"{path} has a value that is not known: {value!r}.", reason="unknown_value", path=path)
+        raise InvalidInput(f"{path} has a value that is not known: {shown(value)}.", reason="unknown_value", path=path)
     return found
 
 

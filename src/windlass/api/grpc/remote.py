@@ -19,6 +19,7 @@ from windlass.api.grpc.remote_others import (
 )
 from windlass.api.grpc.remote_pipelines import RemotePipelineControl, RemotePipelines
 from windlass.api.grpc.remote_runs import RemoteControl, RemoteRuns
+from windlass.api.grpc.remote_signals import RemoteItems, RemoteSignals
 from windlass.api.grpc.remote_work import RemoteWork
 from windlass.api.service import (
     Access,
@@ -26,11 +27,13 @@ from windlass.api.service import (
     Control,
     Feed,
     Graphs,
+    Items,
     Namespaces,
     PipelineControl,
     Pipelines,
     Runs,
     Schedules,
+    Signals,
     Work,
 )
 from windlass.errors import InvalidInput
@@ -51,6 +54,8 @@ class Remote:
         self.graphs: Graphs = RemoteGraphs(self._channel)
         self.pipelines: Pipelines = self._pipelines
         self.pipeline_control: PipelineControl = RemotePipelineControl(self._channel)
+        self.items: Items = RemoteItems(self._channel, ids=ids)
+        self.signals: Signals = RemoteSignals(self._channel, ids=ids)
         self.work: Work = self._work
         self.feed: Feed = RemoteFeed(self._channel, clock=clock)
         self.namespaces: Namespaces = RemoteNamespaces(self._channel)

@@ -25,6 +25,7 @@ from windlass.api.grpc import (
     methods_of_pipeline_work,
     methods_of_pipelines,
     methods_of_runs,
+    methods_of_signals,
     methods_of_work,
 )
 from windlass.api.grpc.errors import TRAILER, status_of, to_detail
@@ -81,7 +82,7 @@ def rows(starts: Starts) -> list[Row]:
     """All that can be called."""
     work = (*methods_of_work.ROWS, *methods_of_pipeline_work.ROWS)
     others = (*methods_of_graphs.ROWS, *methods_of_pipelines.ROWS, *methods_of_others.ROWS)
-    return [*methods_of_runs.rows(starts), *work, *others]
+    return [*methods_of_runs.rows(starts), *work, *methods_of_signals.rows(starts), *others]
 
 
 class GrpcServer:

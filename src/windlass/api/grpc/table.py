@@ -12,7 +12,16 @@ from windlass.api.admission import Caller
 from windlass.api.grpc.mirror import Mirror, mirror
 from windlass.api.service import Service
 from windlass.runtime import Clock, Ids
-from windlass.v1 import admin_pb2, graph_pb2, namespace_pb2, pipeline_pb2, schedule_pb2, worker_pb2, workflow_pb2
+from windlass.v1 import (
+    admin_pb2,
+    graph_pb2,
+    namespace_pb2,
+    pipeline_pb2,
+    schedule_pb2,
+    signal_pb2,
+    worker_pb2,
+    workflow_pb2,
+)
 
 T = TypeVar("T")
 
@@ -23,7 +32,16 @@ PAGE_ITEMS = 1_000
 
 SERVICES: dict[str, ServiceDescriptor] = {
     descriptor.name: descriptor
-    for file in (workflow_pb2, worker_pb2, schedule_pb2, graph_pb2, pipeline_pb2, namespace_pb2, admin_pb2)
+    for file in (
+        workflow_pb2,
+        worker_pb2,
+        schedule_pb2,
+        graph_pb2,
+        pipeline_pb2,
+        signal_pb2,
+        namespace_pb2,
+        admin_pb2,
+    )
     for descriptor in file.DESCRIPTOR.services_by_name.values()
 }
 

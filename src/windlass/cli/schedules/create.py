@@ -12,7 +12,7 @@ from windlass.api.service import Runs
 from windlass.assembly import Opened
 from windlass.cli import payloads
 from windlass.cli.apps import check_target, take_app
-from windlass.cli.hints import nearest, served_now
+from windlass.cli.hints import served_now, unserved
 from windlass.cli.schedules import clocks, listing, records
 from windlass.cli.schedules.names import find_or_none, name_argument
 from windlass.cli.session import OpenEngine, Session, Text, shared_options
@@ -148,16 +148,9 @@ def _checked(
 async def _warn_if_unserved(session: Session, runs: Runs, command: PutSchedule) -> None:
     """It may be made before the first worker comes; but runs that nobody takes may be a slip."""
     lanes = await served_now(runs, namespace=session.namespace, now=session.now())
-    same = [lane for lane in lanes if lane.name == command.workflow]
-    if lanes and not same:
-        session.warn(
-            f"No live worker runs workflow {command.workflow!r}.{nearest(command.workflow, {x.name for x in lanes})}"
-        )
-    elif same and all(lane.version != command.version for lane in same):
-        session.warn(f"Live workers run {command.workflow!r} of another version only: name the code with --app.")
-    elif same and all(lane.queue != command.queue for lane in same):
-        queues = ", ".join(sorted({repr(lane.queue) for lane in same}))
-        session.warn(f"Live workers run {command.workflow!r} in {queues}, and none in queue {command.queue!r}.")
+    slip = unserved(lanes, workflow=command.workflow, version=command.version, queue=command.queue)
+    if slip is not None:
+        session.warn(slip)
 
 
 async def _tell(session: Session, opened: Opened, view: ScheduleView, *, before: ScheduleView | None) -> None:

@@ -18,8 +18,9 @@ from windlass.model.time import DAY, HOUR, Duration, Instant
 from windlass.rules import retention as rules
 from windlass.store.base import Tx
 from windlass.store.queries.prune import EndedAttempt, ExpiredKey, GoneWorker
+from windlass.store.queries.signal_upkeep import EndedFiring, EndedSignal, SignalUpkeep
 
-T = TypeVar("T", EndedAttempt, ExpiredKey, GoneWorker)
+T = TypeVar("T", EndedAttempt, EndedFiring, EndedSignal, ExpiredKey, GoneWorker)
 
 # More than are written in one batch, and so more than can have one and the same time.
 PAGE = 1_000
@@ -41,7 +42,8 @@ class Prune:
         self._walks: dict[tuple[str, Duration], Walk] = {}
         self._sweeps: tuple[Part, ...] = (KeySweep(parts, batch=batch), WorkerSweep(parts, batch=batch))
         if keep_for is not None:
-            self._sweeps = (*self._sweeps, AttemptSweep(parts, batch=batch, keep_for=keep_for))
+            kinds = (AttemptSweep, SignalSweep, FiringSweep)
+            self._sweeps = (*self._sweeps, *(kind(parts, batch=batch, keep_for=keep_for) for kind in kinds))
         self._left: deque[Part] = deque()  # of this round
         self._removed_before = 0  # by walks of limits that are not in use any more
 
@@ -172,14 +174,60 @@ class WorkerSweep(Sweep[GoneWorker]):
         return row.stopped_at
 
 
-class AttemptSweep(Sweep[EndedAttempt]):
-    """Attempts of handlers that are over, with the events they dealt with: from then on an id counts as new again."""
-
-    name = "attempts"
+class KeptSweep(Sweep[T]):
+    """What is kept as long as runs are."""
 
     def __init__(self, parts: Parts, *, batch: int, keep_for: Duration) -> None:
         super().__init__(parts, batch=batch)
         self._keep_for = Duration(max(keep_for, rules.KEPT_AT_LEAST))
+
+
+class SignalSweep(KeptSweep[EndedSignal]):
+    """Signals that are over, with what they have fired."""
+
+    name = "signals"
+
+    async def _look(self, tx: Tx, *, from_at: Instant) -> list[EndedSignal]:
+        return await SignalUpkeep(tx.connection).ended_signals(keep_for=self._keep_for, from_at=from_at, limit=PAGE)
+
+    async def _remove(self, tx: Tx, rows: list[EndedSignal]) -> None:
+        # Whoever arms one anew does so under its lock. One that the code still declares would be new at the next start.
+        for namespace in sorted({row.namespace for row in rows}):
+            locked = await tx.signals.lock(namespace, ids=[row.id for row in rows if row.namespace == namespace])
+            over = {id for id, signal in locked.items() if not (signal.status.is_live or signal.is_declared)}
+            await SignalUpkeep(tx.connection).remove_signals(
+                [row for row in rows if row.namespace == namespace and row.id in over]
+            )
+
+    def _is_needed(self, row: EndedSignal) -> bool:
+        return row.is_needed
+
+    def _time(self, row: EndedSignal) -> Instant:
+        return row.at
+
+
+class FiringSweep(KeptSweep[EndedFiring]):
+    """Firings of signals that are not over, and fire again and again."""
+
+    name = "firings"
+
+    async def _look(self, tx: Tx, *, from_at: Instant) -> list[EndedFiring]:
+        return await SignalUpkeep(tx.connection).ended_firings(keep_for=self._keep_for, from_at=from_at, limit=PAGE)
+
+    async def _remove(self, tx: Tx, rows: list[EndedFiring]) -> None:
+        await SignalUpkeep(tx.connection).remove_firings(rows)
+
+    def _is_needed(self, row: EndedFiring) -> bool:
+        return row.is_needed
+
+    def _time(self, row: EndedFiring) -> Instant:
+        return row.at
+
+
+class AttemptSweep(KeptSweep[EndedAttempt]):
+    """Attempts of handlers that are over, with the events they dealt with: from then on an id counts as new again."""
+
+    name = "attempts"
 
     async def _look(self, tx: Tx, *, from_at: Instant) -> list[EndedAttempt]:
         return await tx.prune_attempts.ended(keep_for=self._keep_for, from_at=from_at, limit=PAGE)

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
+from windlass.engine.signal.resolve import resolve_signals
 from windlass.model.run import TERMINAL, Run, RunId
 from windlass.model.time import HOUR, Duration, Instant
 from windlass.rules import retention as rules
@@ -30,6 +31,8 @@ PAGE = 500  # rows of the log, or children of a run, in one look
 IDLE_PAGES = 100  # in one round: crossing what is kept must not take the time of those who execute runs
 AGAIN_AFTER = HOUR
 REST = 20  # times as long as a walk takes, at least, from its beginning to that of the next
+
+REMOVED = "its run was removed: it had ended longer ago than runs are kept"  # why a signal on it is over
 
 KeptFor = Callable[[str], Duration | None]  # by workflow
 
@@ -147,6 +150,9 @@ class Walk:
                 and not _is_asked_for(run, ties[id])
                 and rules.is_read(ties[id].last_seq, seen_to=seen_to)
             ]
+            if going:
+                gone = [run.id for run in going]
+                await resolve_signals(tx, self._namespace, kind="run", subjects=gone, reason=REMOVED)
             await tx.prune.remove(going)
             parents = tuple(run.id for run in going if ties[run.id].has_children)
             tries.append(Removed(runs=tuple(going), parents=parents))

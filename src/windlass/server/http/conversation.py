@@ -8,7 +8,7 @@ subscription ── events ──────┘   (bounded)
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import msgspec
@@ -16,11 +16,11 @@ from starlette.types import Receive, Send
 
 from windlass.api.admission import Caller
 from windlass.errors import AlreadyExists, Busy, InvalidInput, NotFound, Unavailable, WindlassError
-from windlass.model.feed import FeedPage, ReadFeed
-from windlass.server.http import frames, telling
+from windlass.model.feed import FeedPage
+from windlass.server.http import frames
 from windlass.server.http.calls import LOOK_AGAIN_EVERY, Site, ended
 from windlass.server.http.errors import detail_of
-from windlass.server.http.following import pages, wanted
+from windlass.server.http.following import Following, pages
 from windlass.server.http.ops import OPS, Asking
 from windlass.server.http.plain import read_json, shaped
 from windlass.server.http.told import Told
@@ -133,31 +133,31 @@ class Conversation:
 
     # Subscriptions: their events come behind the answer to the request that began them
 
-    async def subscribe(self, id: str, params: frames.SubscribeParams, caller: Caller) -> frames.SubscribedAnswer:
+    async def subscribe(self, id: str, following: Following, params: Any, caller: Caller) -> frames.SubscribedAnswer:
         if id in self._subscriptions:
             raise AlreadyExists(f"Subscription {id!r} is there already. Choose another id.", owner=id)
         if len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
             raise Busy(f"A socket has at most {MOST_SUBSCRIPTIONS} subscriptions. End one of them first.")
         self._subscriptions[id] = None  # taken, before anything is waited for
         try:
-            command = wanted(params, namespace=caller.namespace, cursor=params.cursor)
+            command = following.wanted(params, namespace=caller.namespace, cursor=params.cursor)
             page = await self.site.service.feed.read_feed(command)
         except BaseException:
             del self._subscriptions[id]
             raise
         answered = self._answered[id] = asyncio.Event()
-        self._subscriptions[id] = self._spawn(self._follow(id, command, page, answered, caller.request_id))
+        followed = self._followed(id, following, pages(self.site, command, page), answered, caller.request_id)
+        self._subscriptions[id] = self._spawn(followed)
         return frames.SubscribedAnswer(subscription=id, cursor=page.cursor)
 
-    async def _follow(
-        self, id: str, command: ReadFeed, first: FeedPage, answered: asyncio.Event, request_id: str
+    async def _followed(
+        self, id: str, following: Following, found: AsyncIterator[FeedPage], answered: asyncio.Event, request_id: str
     ) -> None:
         await answered.wait()
         try:
-            async for page in pages(self.site, command, first):
+            async for page in found:
                 for item in page.entries:
-                    entry = telling.entry(item.entry)
-                    await self._put(frames.LogEvent(subscription=id, cursor=item.cursor, entry=entry))
+                    await self._put(following.frame(item, id))
         except Exception as error:
             await self._put(frames.EndEvent(subscription=id, error=detail_of(error, request_id=request_id)))
         finally:

@@ -3,6 +3,7 @@
 → {"id": "1", "op": "runs.get", "params": {"run_id": "run_…"}}      ← {"id": "1", "ok": true, "result": {…}}
 → {"id": "2", "op": "feed.subscribe", "params": {"cursor": "…"}}    ← {"id": "2", "ok": true, "result": {…}}
                                                                     ← {"event": "log", "subscription": "2", …}
+→ {"id": "3", "op": "work.subscribe", "params": {}}                 ← {"event": "work.signal.fired", …}
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from windlass.server.http.asked import Asked, StreamQuery
+from windlass.server.http.asked_of_signals import SignalStreamQuery
+from windlass.server.http.frames_of_signals import CREATED, FIRED, UPDATED, CreatedFrame, FiredFrame, UpdatedFrame
 from windlass.server.http.told import ErrorDetail, LogLine, Told
 
 FrameId = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -72,8 +75,19 @@ class SubscribeParams(StreamQuery, frozen=True, kw_only=True):
     """From where on, and about what."""
 
 
+class SubscribeSignalsParams(SignalStreamQuery, frozen=True, kw_only=True):
+    """From where on, and about which of them."""
+
+
 class UnsubscribeParams(Asked, frozen=True, kw_only=True):
     subscription: FrameId
 
 
-FRAMES: tuple[type[Struct], ...] = (Request, Reply, RefusalFrame, LogEvent, EndEvent)
+EVENTS: dict[str, type[Struct]] = {
+    "log": LogEvent,
+    "ended": EndEvent,
+    FIRED: FiredFrame,
+    CREATED: CreatedFrame,
+    UPDATED: UpdatedFrame,
+}
+FRAMES: tuple[type[Struct], ...] = (Request, Reply, RefusalFrame, *EVENTS.values())

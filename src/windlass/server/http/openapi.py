@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from windlass.server.http.calls import Kind, Row
-from windlass.server.http.frames import FRAMES
-from windlass.server.http.ops import OPS
+from windlass.server.http.frames import EVENTS, FRAMES
+from windlass.server.http.ops import OPS, Op
 from windlass.server.http.table import ROWS
 from windlass.server.http.told import ErrorAnswer
 
@@ -39,6 +39,17 @@ REFUSALS = {
     "500": "The server failed; its log has more under the request's id.",
     "503": "The server cannot answer now; whether it was done is not known.",
     "504": "It took too long.",
+}
+# How ids begin, by the name they have in a path.
+IDS = {
+    "run_id": "run",
+    "handler_run_id": "hrn",
+    "input_id": "inp",
+    "worker_id": "wrk",
+    "key_id": "key",
+    "item_id": "itm",
+    "task_id": "tsk",
+    "signal_id": "sig",
 }
 FOR_ANYBODY = ("404", "405", "414", "421", "431", "500")
 
@@ -91,18 +102,13 @@ def _operation(row: Row, found: dict[Any, Any], components: dict[str, Any]) -> d
 
 
 def _path_parameters(row: Row) -> list[dict[str, Any]]:
-    ids = {"run_id": "run", "handler_run_id": "hrn", "input_id": "inp", "worker_id": "wrk", "key_id": "key"}
-    return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string", "pattern": f"^{ids[name]}_[0-9A-HJKMNP-TV-Z]{{26}}$"}
-            if name in ids
-            else {"type": "string", "minLength": 1, "maxLength": 200},
-        }
-        for name in row.parameters
-    ]
+    return [{"name": name, "in": "path", "required": True, "schema": _name_schema(name)} for name in row.parameters]
+
+
+def _name_schema(name: str) -> dict[str, Any]:
+    if name in IDS:
+        return {"type": "string", "pattern": f"^{IDS[name]}_[0-9A-HJKMNP-TV-Z]{{26}}$"}
+    return {"type": "string", "minLength": 1, "maxLength": 200}
 
 
 def _query_parameters(row: Row, components: dict[str, Any]) -> list[dict[str, Any]]:
@@ -159,18 +165,39 @@ def describe_frames() -> dict[str, Any]:
         name: {
             "operation": op.operation,
             "summary": op.summary,
-            "names": list(op.names),  # which stand in the params too
-            "params": found[op.query],
+            "params": _params(op, found[op.query], components),
             "result": found[op.answer],
         }
         for name, op in OPS.items()
     }
+    for frame in FRAMES[1:]:
+        _require_constants(components[frame.__name__])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Frames of the WebSocket",
         "anyOf": [found[frame] for frame in FRAMES],
         "sent": found[FRAMES[0]],
         "received": {"anyOf": [found[frame] for frame in FRAMES[1:]]},
+        "events": {name: found[frame] for name, frame in EVENTS.items()},
         "ops": ops,
         "$defs": components,
+    }
+
+
+def _require_constants(schema: dict[str, Any]) -> None:
+    """What is always the same in a frame, such as the name of an event, is also always there: it tells frames apart."""
+    constant = [name for name, part in schema["properties"].items() if len(part.get("enum", [])) == 1]
+    schema["required"] = [*constant, *schema.get("required", [])]
+
+
+def _params(op: Op, schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    """All that an op takes in one object: what a route has in its path, too."""
+    if not op.names:
+        return schema
+    own = components[op.query.__name__]
+    return {
+        **own,
+        "title": op.name,
+        "properties": {**{name: _name_schema(name) for name in op.names}, **own["properties"]},
+        "required": [*op.names, *own.get("required", [])],
     }

@@ -1,4 +1,4 @@
-"""What can be asked for over a WebSocket: the read operations of the table, and what only a socket has.
+"""What can be asked for over a WebSocket: rows of the table that have an op, and what only a socket has.
 
 Each op names an operation of `api.operations`, and passes the gate by it. `register` adds more.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 from windlass.api.admission import Caller
 from windlass.api.operations import OPERATIONS
 from windlass.errors import InvalidInput
-from windlass.server.http import frames
+from windlass.server.http import following, frames
 from windlass.server.http.calls import Call, Row, act
 from windlass.server.http.plain import shaped
 from windlass.server.http.table import ROWS
@@ -36,7 +36,7 @@ class Op(Struct, frozen=True, kw_only=True):
     name: str
     operation: str
     summary: str
-    query: type[Struct]
+    query: type[Struct]  # of its parameters, without the names
     answer: type[Told]
     run: Callable[[Asking], Awaitable[Told]]
     names: tuple[str, ...] = ()  # what a route has in its path
@@ -71,14 +71,15 @@ def _of_row(row: Row) -> Op:
     async def run(asking: Asking) -> Told:
         path, query = asking.params if names else ({}, asking.params)
         site = asking.conversation.site
-        answer: Told = await act(row, Call(site=site, caller=asking.caller, path=path, query=query))
+        given = {"query": query} if row.body is None else {"body": query}
+        answer: Told = await act(row, Call(site=site, caller=asking.caller, path=path, **given))
         return answer
 
     return Op(
         name=row.op,
         operation=row.operation,
         summary=row.summary,
-        query=row.query or frames.NoParams,
+        query=row.body or row.query or frames.NoParams,
         answer=row.answer,
         run=run,
         names=names,
@@ -90,7 +91,11 @@ async def _ping(asking: Asking) -> Told:
 
 
 async def _subscribe(asking: Asking) -> Told:
-    return await asking.conversation.subscribe(asking.id, asking.params, asking.caller)
+    return await asking.conversation.subscribe(asking.id, following.LOG, asking.params, asking.caller)
+
+
+async def _subscribe_to_signals(asking: Asking) -> Told:
+    return await asking.conversation.subscribe(asking.id, following.SIGNALS, asking.params, asking.caller)
 
 
 async def _unsubscribe(asking: Asking) -> Told:
@@ -126,6 +131,26 @@ register(
         name="feed.unsubscribe",
         operation="read_feed",
         summary="Follow it no longer.",
+        query=frames.UnsubscribeParams,
+        answer=frames.UnsubscribedAnswer,
+        run=_unsubscribe,
+    )
+)
+register(
+    Op(
+        name="work.subscribe",
+        operation="follow_signals",
+        summary="Follow what becomes of signals from a cursor on: each event bears the id of this request.",
+        query=frames.SubscribeSignalsParams,
+        answer=frames.SubscribedAnswer,
+        run=_subscribe_to_signals,
+    )
+)
+register(
+    Op(
+        name="work.unsubscribe",
+        operation="follow_signals",
+        summary="Follow them no longer.",
         query=frames.UnsubscribeParams,
         answer=frames.UnsubscribedAnswer,
         run=_unsubscribe,

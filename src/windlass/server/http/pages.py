@@ -12,6 +12,7 @@ from windlass.errors import NotAllowed
 from windlass.server.http import openapi, sockets, stream
 from windlass.server.http.calls import Call, Kind, Row, Site, act
 from windlass.server.http.errors import Refused, not_found
+from windlass.server.http.following import FOLLOWED
 from windlass.server.http.guard import SAFE, Guard, Headers, check_content, token_of
 from windlass.server.http.plain import read_json, read_query, shaped
 from windlass.server.http.told_of_server import HealthAnswer
@@ -45,7 +46,7 @@ class Page:
         query = read_query(scope["query_string"], row.query)
         call = Call(site=self._site, caller=caller, path=scope["path_params"], query=query)
         if row.kind is Kind.STREAM:
-            await stream.serve(call, headers, receive, send)
+            await stream.serve(call, FOLLOWED[row.name], headers, receive, send)
             return
         if row.body is None:
             _refuse_body(headers)

@@ -1,7 +1,7 @@
 """The log as it comes, as server-sent events: resumable, and cut when its reader is too slow or no longer let in.
 
 id: <cursor>            kept by the browser, and sent back as Last-Event-ID when it connects again
-event: log
+event: log              or what became of a signal, such as work.signal.fired
 data: {"cursor": …, "entry": {…}}
 """
 
@@ -13,25 +13,24 @@ import msgspec
 from starlette.types import Receive, Send
 
 from windlass.errors import CursorExpired, NotAuthenticated, WindlassError
-from windlass.model.feed import FeedPage, ReadFeed
+from windlass.model.feed import FeedEntry, FeedPage, ReadFeed
 from windlass.model.time import SECOND, Duration
-from windlass.server.http import telling
 from windlass.server.http.calls import LOOK_AGAIN_EVERY, NO_LONGER, Call, ended
 from windlass.server.http.errors import detail_of
-from windlass.server.http.following import pages, wanted
+from windlass.server.http.following import Following, pages
 from windlass.server.http.guard import SAFE, Headers
 from windlass.server.http.told import ErrorAnswer
 
 HEARTBEAT_EVERY = Duration(15 * SECOND)
 
 
-async def serve(call: Call, headers: Headers, receive: Receive, send: Send) -> None:
+async def serve(call: Call, following: Following, headers: Headers, receive: Receive, send: Send) -> None:
     """Raises before the first byte what is wrong with the request; later it is an event."""
     cursor = _last_event(headers) or call.query.cursor
-    command = wanted(call.query, namespace=call.namespace, cursor=cursor)
+    command = following.wanted(call.query, namespace=call.namespace, cursor=cursor)
     page = await call.service.feed.read_feed(command)
     call.site.take_stream(call.caller)
-    stream = asyncio.ensure_future(_Stream(call, command, send).follow(page))
+    stream = asyncio.ensure_future(_Stream(call, following, command, send).follow(page))
     gone = asyncio.ensure_future(_until_gone(receive))
     try:
         await asyncio.wait({stream, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -53,8 +52,8 @@ async def _until_gone(receive: Receive) -> None:
 
 
 class _Stream:
-    def __init__(self, call: Call, command: ReadFeed, send: Send) -> None:
-        self._call, self._command, self._send = call, command, send
+    def __init__(self, call: Call, following: Following, command: ReadFeed, send: Send) -> None:
+        self._call, self._following, self._command, self._send = call, following, command, send
         self._clock = call.site.clock
         self._told_at = self._looked_at = self._clock.monotonic()
 
@@ -95,10 +94,12 @@ class _Stream:
         await self._write(b": from here on\n\n")
 
     async def _entries(self, page: FeedPage) -> None:
-        lines = [telling.feed_line(item) for item in page.entries]
-        if lines:
-            events = (b"id: %s\nevent: log\ndata: %s\n\n" % (x.cursor.encode(), msgspec.json.encode(x)) for x in lines)
-            await self._write(b"".join(events))
+        if page.entries:
+            await self._write(b"".join([self._event(item) for item in page.entries]))
+
+    def _event(self, item: FeedEntry) -> bytes:
+        name, said = self._following.event(item)
+        return b"id: %s\nevent: %s\ndata: %s\n\n" % (item.cursor.encode(), name.encode(), msgspec.json.encode(said))
 
     async def _refuse(self, error: WindlassError) -> None:
         """The last event: why it ends, and whether coming again will help."""

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from windlass.server.http import control, feed, graphs, pipeline_control, pipelines, runs, schedules, tenants
+from windlass.server.http import (
+    control,
+    feed,
+    graphs,
+    items,
+    pipeline_control,
+    pipelines,
+    runs,
+    schedules,
+    signals,
+    tenants,
+)
 from windlass.server.http.calls import Row
 
 # Paths without parameters first: "/runs/by-key" is no run.
@@ -13,6 +24,8 @@ ROWS: tuple[Row, ...] = (
     *graphs.ROWS,
     *pipelines.ROWS,
     *pipeline_control.ROWS,
+    *items.ROWS,
+    *signals.ROWS,
     *feed.ROWS,
     *tenants.ROWS,
 )

@@ -46,6 +46,10 @@ class GateQueries:
         row = await self._connection.first("load_gate", namespace=namespace, kind=kind, name=name)
         return None if row is None else gate_from_row(row)
 
+    async def workflows(self, namespace: str) -> list[str]:
+        """Every workflow that a worker of this namespace has ever served."""
+        return [row[0] for row in await self._connection.all("workflow_gates", namespace=namespace)]
+
     async def closed(self, namespace: str) -> list[Gate]:
         """What is paused now."""
         return [gate_from_row(row) for row in await self._connection.all("closed_gates", namespace=namespace)]

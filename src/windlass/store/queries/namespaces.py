@@ -26,10 +26,12 @@ class Use(Struct, frozen=True, kw_only=True):
     workers: int  # that have not stopped
     traces: int  # gates, pipelines, workers of former days: it was used once
     waiting: int  # events of pipelines that are not over, and attempts that hold some
+    items: int
+    signals: int  # that are live
 
     @property
     def is_any(self) -> bool:
-        return self.runs + self.schedules + self.workers + self.traces > 0
+        return self.runs + self.schedules + self.workers + self.traces + self.items > 0
 
 
 class NamespaceQueries:
@@ -57,7 +59,15 @@ class NamespaceQueries:
     async def use(self, name: str, *, limit: int) -> Use:
         row = await self._connection.first("use_of_namespace", name=name, limit=limit)
         assert row is not None
-        return Use(runs=row[0], schedules=row[1], workers=row[2], traces=row[3], waiting=row[4])
+        return Use(
+            runs=row[0],
+            schedules=row[1],
+            workers=row[2],
+            traces=row[3],
+            waiting=row[4],
+            items=row[5],
+            signals=row[6],
+        )
 
     async def set(self, name: str, *, is_enabled: bool, closes_gate: bool) -> None:
         """Enable or disable one that this transaction has locked."""
@@ -69,7 +79,10 @@ class NamespaceQueries:
         await self._connection.run("remove_workers_of_namespace", name=name)
 
     async def remove(self, name: str) -> None:
-        """The namespace itself, with its gates, cursors, limits, and pipelines in which nothing waits."""
+        """The namespace itself, with its gates, cursors, limits, signals that are over, and idle pipelines."""
+        await self._connection.run("remove_firings_of_namespace", name=name)
+        await self._connection.run("remove_signals_of_namespace", name=name)
+        await self._connection.run("remove_examined_of_namespace", name=name)
         await self._connection.run("remove_causes_of_namespace", name=name)
         await self._connection.run("remove_inputs_of_namespace", name=name)
         await self._connection.run("remove_effects_of_namespace", name=name)

@@ -14,5 +14,15 @@ select c.seq from cursors c where c.namespace = :namespace and c.name = :name;
 delete from cursors where namespace = :namespace and name = :name;
 
 -- name: slowest_cursor
--- How far the last of the readers of a namespace has come; there are few.
-select min(c.seq) from cursors c where c.namespace = :namespace;
+-- How far the last of the readers of a namespace has come; there are few. What examines the log for signals on many subjects is
+-- one of them, while there is such a signal.
+select min(c.seq)
+  from (select x.seq from cursors x where x.namespace = :namespace
+        union all
+        select y.seq from signal_cursors y
+         where y.namespace = :namespace
+           and (exists (select 1 from signals s
+                         where s.namespace = :namespace and s.subject_kind = 'workflow' and s.is_live = 1)
+                or exists (select 1 from signals s
+                            where s.namespace = :namespace and s.subject_kind = 'item' and s.subject = '*'
+                              and s.is_live = 1))) as c;

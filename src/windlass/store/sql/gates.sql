@@ -30,3 +30,7 @@ select {gate} from gates g where g.namespace = :namespace and g.is_paused = 1 or
 -- name: share_gates
 -- Gates of these names, which nobody may close until this transaction ends.
 select {gate} from {rows:gates.name:names} {for_share};
+
+-- name: workflow_gates
+-- The workflows that workers have ever served.
+select g.name from gates g where g.namespace = :namespace and g.kind = 'workflow' order by g.name;

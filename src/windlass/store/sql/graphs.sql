@@ -38,6 +38,8 @@ values (:namespace, :graph, :name, :id, :position, :is_group, :is_cleanup, :grou
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 select :namespace, 'run', i.value, null, :status, :cause, {now}
   from json_each(:id) as i;
+-- together: id, namespace, status, cause
+{fire:id};
 
 -- name: create_edges
 -- Insert who waits for whom. The same edge twice is one.
@@ -123,6 +125,7 @@ update runs
 update jobs set decided_by = :because, is_held = 0 where namespace = :namespace and graph = :graph and name = :name;
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 values (:namespace, 'run', :id, :was, 'skipped', 'skip', {now}, :data);
+{fire_one:id};
 
 -- name: meet_needs
 -- Some of what a job needs is over, and there is more.
@@ -145,6 +148,8 @@ insert into log (namespace, subject_kind, subject_id, from_status, to_status, ca
 select :namespace, 'run', i.value, :was, :status, :cause, {now}
   from json_each(:id) as i
  where :was <> :status;
+-- together: id, namespace, was, status, cause
+{fire:id};
 
 -- name: dispatch_jobs
 -- The same, and claimed already, by the worker named. Whoever sends this has looked at the gates :queue and :workflow.
@@ -157,6 +162,8 @@ update runs
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 select :namespace, 'run', i.value, :was, 'running', 'dispatch', {now}
   from json_each(:id) as i;
+-- together: id, namespace, was
+{fire:id};
 
 -- name: steer_jobs
 -- Pause jobs that this transaction has locked, or let them go on.
@@ -166,6 +173,7 @@ update runs
  where namespace = :namespace and id = :id and token = :token and status = :was;
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 values (:namespace, 'run', :id, :was, :status, :cause, {now}, :data);
+{fire_one:id};
 
 -- name: contents_of_runs
 -- What runs were started with, and what they returned.

@@ -2,6 +2,7 @@
 -- Note status changes in the transaction that makes them.
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 values (:namespace, :subject_kind, :subject_id, :from_status, :to_status, :cause, coalesce(:at, {now}), :data);
+{fire_entry};
 
 -- name: log_of_subject
 -- Everything that happened to one subject, oldest first.

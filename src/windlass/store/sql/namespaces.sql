@@ -45,18 +45,21 @@ select p.name, n.is_enabled, n.note, n.created_at, n.disabled_at, n.closes_gate
 
 -- name: use_of_namespace
 -- What is in a namespace, each counted up to a limit: runs, schedules, workers that have not stopped, events that wait or
--- are at work; and whether gates, pipelines or workers of former days are left.
+-- are at work, work items, live signals; and whether gates, pipelines, signals or workers of former days are left.
 select (select count(*) from (select 1 from runs r where r.namespace = :name limit :limit) as x),
        (select count(*) from (select 1 from schedules s where s.namespace = :name limit :limit) as x),
        (select count(*) from (select 1 from workers w
                                where w.namespace = :name and w.stopped_at is null limit :limit) as x),
        (select count(*) from (select 1 from gates g where g.namespace = :name limit 1) as x)
        + (select count(*) from (select 1 from pipelines q where q.namespace = :name limit 1) as x)
-       + (select count(*) from (select 1 from workers w where w.namespace = :name limit 1) as x),
+       + (select count(*) from (select 1 from workers w where w.namespace = :name limit 1) as x)
+       + (select count(*) from (select 1 from signals s where s.namespace = :name limit 1) as x),
        (select count(*) from (select 1 from events e
                                where e.namespace = :name and e.status = 'pending' limit :limit) as x)
        + (select count(*) from (select 1 from pipelines q
-                                 where q.namespace = :name and q.run_id is not null limit :limit) as x);
+                                 where q.namespace = :name and q.run_id is not null limit :limit) as x),
+       (select count(*) from (select 1 from items t where t.namespace = :name limit :limit) as x),
+       (select count(*) from (select 1 from signals s where s.namespace = :name and s.is_live = 1 limit :limit) as x);
 
 -- name: set_namespace
 -- Enable or disable, and note whether its gate was closed because of that.
@@ -116,6 +119,18 @@ delete from handlers where namespace = :name;
 -- name: remove_pipelines_of_namespace
 -- Its pipelines.
 delete from pipelines where namespace = :name;
+
+-- name: remove_firings_of_namespace
+-- What its signals have fired.
+delete from firings where namespace = :name;
+
+-- name: remove_signals_of_namespace
+-- Its signals, which are over.
+delete from signals where namespace = :name;
+
+-- name: remove_examined_of_namespace
+-- How far its log was examined.
+delete from signal_cursors where namespace = :name;
 
 -- name: remove_namespace
 -- The row itself.

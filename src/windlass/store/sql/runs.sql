@@ -13,6 +13,8 @@ values (:namespace, :id, :start_key, :input);
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 select :namespace, 'run', i.value, null, 'pending', 'start', {now}
   from json_each(:id) as i;
+-- together: id, namespace
+{fire:id};
 
 -- name: dispatch_runs
 -- Insert runs that are claimed already, by the worker named. A time-out caps the end of the claim.
@@ -28,6 +30,8 @@ values (:namespace, :id, :start_key, :input);
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 select :namespace, 'run', i.value, null, 'running', 'dispatch', {now}
   from json_each(:id) as i;
+-- together: id, namespace
+{fire:id};
 
 -- name: claim_runs
 -- Claim up to :limit due runs of the lanes served, most urgent first, behind no gate that is closed. Lanes are found by
@@ -66,6 +70,8 @@ insert into log (namespace, subject_kind, subject_id, from_status, to_status, ca
 select r.namespace, 'run', r.id, r.status, 'running', case when r.status = 'running' then 'recover' else 'claim' end, {now}
   from json_each(:row) as i
  cross join runs r on r.rowid = i.value;
+-- together: row, claim_for
+{fire_rows:row};
 -- together: row, claim_for
 update runs
    set status = 'running', available_at = min({now} + :claim_for, coalesce(max(expires_at, {now}), {now} + :claim_for)),
@@ -152,6 +158,8 @@ update payloads set output = :output, failure = :failure where namespace = :name
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
 select :namespace, 'run', i.value, 'running', :status, 'finish', {now}
   from json_each(:run_id) as i;
+-- together: run_id, namespace, status
+{fire:run_id};
 
 -- name: endings_of_runs
 -- How runs ended and under which token: tells a repeat from a lost claim.

@@ -72,6 +72,7 @@ on conflict do nothing;
 insert into payloads (namespace, run_id, input) values (:namespace, :id, :input);
 insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
 values (:namespace, 'run', :id, null, case when :unmet > 0 then 'waiting' else 'pending' end, :cause, {now}, :data);
+{fire_one:id};
 
 -- name: fired_slots
 -- The slots of a schedule, from one to another, that have a run.

@@ -11,10 +11,13 @@ from msgspec.json import encode as to_json
 
 from windlass.errors import NotAllowed
 from windlass.model.time import Instant
+from windlass.store import watching
 from windlass.store.base import Row
 from windlass.store.catalog import Query, Statement
 
 Values = tuple[Any, ...]
+
+LIVE = watching.live()
 
 
 class SqliteConnection:
@@ -55,7 +58,7 @@ class SqliteConnection:
         return self._connection.changes()
 
     async def batch(self, query: str, rows: Sequence[Any], /) -> Mapping[int, Instant]:
-        guard, *others = self._find(query).statements
+        guard, *others = self._needed(self._find(query).statements)
         execute, changes = self._cursor.execute, self._connection.changes
         text, values_of = guard.text, self._getter(guard)
         followers = [(statement.text, self._getter(statement)) for statement in others if not statement.together]
@@ -68,9 +71,8 @@ class SqliteConnection:
             for following, values_for in followers:
                 execute(following, values_for(row))
         written = rows if len(passed) == len(rows) else [rows[ordinal] for ordinal in passed]
-        for statement in others:
-            if statement.together:
-                self._execute_together(statement, map(attrgetter(*statement.together), written), {})
+        together = [statement for statement in others if statement.together]
+        self._execute_together(together, lambda names: map(attrgetter(*names), written), {})
         return passed
 
     async def now(self) -> Instant:
@@ -88,22 +90,42 @@ class SqliteConnection:
             values.append(self._now)
         return self._cursor.execute(statement.text, values)
 
+    def _needed(self, statements: Sequence[Statement]) -> Sequence[Statement]:
+        """Without those that look for whoever watches, where nobody does: until the commit nobody else can begin to."""
+        if not any(statement.is_watching for statement in statements):
+            return statements
+        if self._cursor.execute(LIVE).fetchone() is not None:
+            return statements
+        return [statement for statement in statements if not statement.is_watching]
+
     def _follow(
         self, query: Query, rows: Sequence[Values], *, columns: Sequence[str], parameters: Mapping[str, Any]
     ) -> None:
         """Run the statements behind the first for the rows of its answer."""
-        for statement in query.statements[1:]:
-            places = [columns.index(name) for name in statement.together]
-            self._execute_together(statement, map(itemgetter(*places), rows), parameters)
 
-    def _execute_together(self, statement: Statement, rows: Iterable[Values], parameters: Mapping[str, Any]) -> None:
-        """Run a statement once for all rows that differ in the first of their values only."""
-        gathered, *common = statement.together
-        lists: dict[Values, list[Any]] = {}
-        for first, *others in rows:
-            lists.setdefault(tuple(others), []).append(first)
-        for shared, values in lists.items():
-            self._execute(statement, {**parameters, **dict(zip(common, shared, strict=True)), gathered: values})
+        def read(names: Sequence[str]) -> Iterable[Values]:
+            return map(itemgetter(*map(columns.index, names)), rows)
+
+        self._execute_together(self._needed(query.statements[1:]), read, parameters)
+
+    def _execute_together(
+        self,
+        statements: Sequence[Statement],
+        read: Callable[[Sequence[str]], Iterable[Values]],
+        parameters: Mapping[str, Any],
+    ) -> None:
+        """Run each statement once for all rows that differ in the first of its values only.
+
+        Those that take the same values follow each other on the same lists: to make these costs more than a statement.
+        """
+        names: tuple[str, ...] = ()
+        lists: list[dict[str, Any]] = []
+        for statement in statements:
+            if statement.together != names:
+                names = statement.together
+                lists = _gathered(names, read(names))
+            for values in lists:
+                self._execute(statement, {**parameters, **values})
 
     def _getter(self, statement: Statement) -> Callable[[Any], Values]:
         """How to read a statement's values from a row: C code, because it runs once per row of every batch."""
@@ -114,6 +136,15 @@ class SqliteConnection:
             return getter
         read, tail = getter, (self._now,)
         return lambda row: read(row) + tail
+
+
+def _gathered(names: Sequence[str], rows: Iterable[Values]) -> list[dict[str, Any]]:
+    """The first value of all rows as a list, for each of what they have in common."""
+    gathered, *common = names
+    lists: dict[Values, list[Any]] = {}
+    for first, *others in rows:
+        lists.setdefault(tuple(others), []).append(first)
+    return [{**dict(zip(common, shared, strict=True)), gathered: _bindable(values)} for shared, values in lists.items()]
 
 
 def _bindable(value: Any) -> Any:

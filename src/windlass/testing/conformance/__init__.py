@@ -55,9 +55,16 @@ TOPICS = (
     "jobs",
     "pipelines",
     "effects",
+    "watching",
+    "items",
+    "signals",
+    "declared_signals",
+    "firings",
 )
 # Before they are imported, so that a failing assert shows its values.
-pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "sound")))
+pytest.register_assert_rewrite(
+    *(f"{__name__}.{topic}" for topic in (*TOPICS, "given", "given_signals", "given_transitions", "sound"))
+)
 
 from windlass.testing.conformance.access import AccessConformance  # noqa: E402
 from windlass.testing.conformance.audit import AuditConformance  # noqa: E402
@@ -66,15 +73,18 @@ from windlass.testing.conformance.claims import ClaimConformance  # noqa: E402
 from windlass.testing.conformance.control import ControlConformance  # noqa: E402
 from windlass.testing.conformance.deaths import DeathConformance  # noqa: E402
 from windlass.testing.conformance.declarations import DeclarationConformance  # noqa: E402
+from windlass.testing.conformance.declared_signals import DeclaredSignalConformance  # noqa: E402
 from windlass.testing.conformance.effects import EffectConformance  # noqa: E402
 from windlass.testing.conformance.expiry import ExpiryConformance  # noqa: E402
 from windlass.testing.conformance.families import FamilyConformance  # noqa: E402
 from windlass.testing.conformance.feed import FeedConformance  # noqa: E402
 from windlass.testing.conformance.fencing import FencingConformance  # noqa: E402
 from windlass.testing.conformance.finishing import FinishingConformance  # noqa: E402
+from windlass.testing.conformance.firings import FiringConformance  # noqa: E402
 from windlass.testing.conformance.gates import GateConformance  # noqa: E402
 from windlass.testing.conformance.graphs import GraphConformance  # noqa: E402
 from windlass.testing.conformance.isolation import IsolationConformance  # noqa: E402
+from windlass.testing.conformance.items import ItemConformance  # noqa: E402
 from windlass.testing.conformance.jobs import JobConformance  # noqa: E402
 from windlass.testing.conformance.leftovers import LeftoverConformance  # noqa: E402
 from windlass.testing.conformance.log import LogConformance  # noqa: E402
@@ -88,11 +98,13 @@ from windlass.testing.conformance.queues import QueueConformance  # noqa: E402
 from windlass.testing.conformance.retention import RetentionConformance  # noqa: E402
 from windlass.testing.conformance.retries import RetryConformance  # noqa: E402
 from windlass.testing.conformance.schedules import ScheduleConformance  # noqa: E402
+from windlass.testing.conformance.signals import SignalConformance  # noqa: E402
 from windlass.testing.conformance.starts import StartConformance  # noqa: E402
 from windlass.testing.conformance.steps import StepConformance  # noqa: E402
 from windlass.testing.conformance.transactions import TransactionConformance  # noqa: E402
 from windlass.testing.conformance.turns import TurnConformance  # noqa: E402
 from windlass.testing.conformance.waits import WaitConformance  # noqa: E402
+from windlass.testing.conformance.watching import WatchingConformance  # noqa: E402
 from windlass.testing.conformance.workers import WorkerConformance  # noqa: E402
 
 SUITES = (
@@ -131,6 +143,11 @@ SUITES = (
     JobConformance,
     PipelineConformance,
     EffectConformance,
+    WatchingConformance,
+    ItemConformance,
+    SignalConformance,
+    DeclaredSignalConformance,
+    FiringConformance,
 )
 
 __all__ = [
@@ -170,4 +187,9 @@ __all__ = [
     "JobConformance",
     "PipelineConformance",
     "EffectConformance",
+    "WatchingConformance",
+    "ItemConformance",
+    "SignalConformance",
+    "DeclaredSignalConformance",
+    "FiringConformance",
 ]

@@ -35,7 +35,12 @@ known as (
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select namespace, 'run', id, null, status, cause, now from given
+    {returned}
 ),
+made as (
+    select namespace, id, workflow as name from given
+),
+{fired_new:noted, made},
 passed as (
     select namespace, id, now as at from given
 )
@@ -146,7 +151,9 @@ decided as (
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
     select h.namespace, 'run', h.id, h.was, 'skipped', 'skip', (select now from t), h.data from held h
+    {returned}
 ),
+{fired:noted},
 passed as (
     select h.namespace, h.id, (select now from t) as at from held h
 )
@@ -177,7 +184,9 @@ written as (
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select h.namespace, 'run', h.id, h.was, h.status, h.cause, (select now from t) from held h where h.was <> h.status
+    {returned}
 ),
+{fired:noted},
 passed as (
     select h.namespace, h.id, (select now from t) as at from held h
 )
@@ -232,7 +241,9 @@ written as (
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select h.namespace, 'run', h.id, h.was, 'running', 'dispatch', (select now from t) from held h
+    {returned}
 ),
+{fired:noted},
 passed as (
     select h.namespace, h.id, (select now from t) as at from held h
 )
@@ -246,9 +257,13 @@ with changed as (
            unmet = :unmet
      where namespace = :namespace and id = :id and token = :token and status = :was
     returning namespace, id
+),
+noted as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
+    select c.namespace, 'run', c.id, :was, :status, :cause, {now}, :data from changed c
+    {returned}
 )
-insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at, data)
-select c.namespace, 'run', c.id, :was, :status, :cause, {now}, :data from changed c;
+{fire_noted:noted};
 
 -- name: needs_of_claims
 -- Differs: every step of the way is a probe of a primary key.

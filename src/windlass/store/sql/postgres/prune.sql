@@ -24,6 +24,8 @@ with gone as (
        and (to_status = 'deleted'
             or (subject_kind = 'worker'
                 and not exists (select 1 from workers w where w.namespace = :namespace and w.id = :subject_id))
+            or (subject_kind = 'signal'
+                and not exists (select 1 from signals w where w.namespace = :namespace and w.id = :subject_id))
             or seq < (select max(n.seq) from log n
                        where n.namespace = :namespace and n.subject_kind = :subject_kind
                          and n.subject_id = :subject_id))

@@ -13,6 +13,7 @@ with given as materialized (
                         delay_for bigint, start_key text, input bytea, timeout_for bigint, parent text,
                         parent_step text, follows_parent bigint} as i
 ),
+{watched:given},
 created as (
     insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, expires_at,
                       starts_at, parent, parent_step, follows_parent)
@@ -21,7 +22,7 @@ created as (
            parent, parent_step, follows_parent
       from given
     on conflict do nothing
-    returning namespace, id, created_at as at
+    returning namespace, id, name, created_at as at
 ),
 stored as (
     insert into payloads (namespace, run_id, start_key, input)
@@ -32,7 +33,15 @@ stored as (
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select namespace, 'run', id, null, 'pending', 'start', at from created
-)
+     where (namespace, name) not in (select namespace, name from watched)
+),
+heard as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select namespace, 'run', id, null, 'pending', 'start', at from created
+     where (namespace, name) in (select namespace, name from watched)
+    {returned}
+),
+{fired_new:heard, created}
 {passed: created};
 
 -- name: dispatch_runs
@@ -44,6 +53,7 @@ with given as materialized (
       from {given: id text, namespace text, name text, version text, queue text, priority bigint, worker text,
                    poll bigint, claim_for bigint, start_key text, input bytea, timeout_for bigint} as i
 ),
+{watched:given},
 shared as materialized (
     select x.*
       from (select distinct i.namespace, n.name
@@ -75,7 +85,7 @@ created as (
            case when is_open then 1 else 0 end, now, case when is_open then now end, now + timeout_for
       from judged
     on conflict do nothing
-    returning namespace, id, status, created_at as at
+    returning namespace, id, name, status, created_at as at
 ),
 stored as (
     insert into payloads (namespace, run_id, start_key, input)
@@ -86,7 +96,16 @@ noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, at
       from created
+     where (namespace, name) not in (select namespace, name from watched)
 ),
+heard as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select namespace, 'run', id, null, status, case when status = 'running' then 'dispatch' else 'start' end, at
+      from created
+     where (namespace, name) in (select namespace, name from watched)
+    {returned}
+),
+{fired_new:heard, created},
 begun as (
     select c.namespace, c.id, c.at from created c where c.status = 'running'
 )
@@ -96,7 +115,8 @@ begun as (
 -- Differs: reads the lanes without locks, twice as many rows as asked for, then locks by key in order of urgency, skips
 -- what others hold, and checks again. `coalesce` keeps that check away from the claim index: with bad statistics a walk
 -- along it looks as cheap as the primary key. The time is a scalar subselect: as a join it would be no index bound.
--- The gates are locked first, and stay as they are until this is committed.
+-- The gates are locked first, and stay as they are until this is committed. A run that somebody began to watch since this
+-- statement began is left for the next one, which sees them.
 with recursive t as materialized (
     select {now} as now
 ),
@@ -129,12 +149,14 @@ picked as materialized (
     select x.*, d.claim_for
       from due d
      cross join lateral (
-           select {run} from runs r
+           select {run}, r.armed from runs r
             where r.namespace = :namespace and r.id = d.id
               and coalesce(r.available_at <= (select now from t), false)
            {skip_locked}) x
+     where {is_fresh:x, x.namespace, x.id}
      limit :limit::bigint
 ),
+{watched:(select :namespace::text as namespace)},
 claimed as materialized (
     select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as status,
            least((select now from t) + r.claim_for, greatest(r.expires_at, (select now from t)
@@ -160,30 +182,43 @@ written as (
 ),
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
-    select c.namespace, 'run', c.id, c.was, 'running',
-           case when c.was = 'running' then 'recover' else 'claim' end, (select now from t)
-      from claimed c
-)
+    select p.namespace, 'run', p.id, p.status, 'running',
+           case when p.status = 'running' then 'recover' else 'claim' end, (select now from t)
+      from picked p
+     where not {is_watched:p}
+),
+heard as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select p.namespace, 'run', p.id, p.status, 'running',
+           case when p.status = 'running' then 'recover' else 'claim' end, (select now from t)
+      from picked p
+     where {is_watched:p}
+    {returned}
+),
+{fired_heard:heard}
 select c.*, y.input, y.start_key, (select now from t) as at
   from claimed c
   left join lateral (
        select p.input, p.start_key from payloads p where p.namespace = c.namespace and p.run_id = c.id limit 1) y on true;
 
 -- name: finish_runs
--- Differs: arrays in, one statement; the time is read once all of them are locked.
+-- Differs: arrays in, one statement; the time is read once all of them are locked. A run that somebody began to watch
+-- since this statement began does not pass: the next one sees them.
 -- key: namespace, run_id, token
 with held as materialized (
-    select i.*
+    select i.*, x.armed, x.name
       from {given: run_id text, namespace text, token bigint, status text, result_hash bytea, output bytea,
                    failure bytea} as i
      cross join lateral (
-           select 1 from runs r
+           select r.armed, r.name from runs r
             where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
            {for_update}) x
+     where {is_fresh:x, i.namespace, i.run_id}
 ),
 t as materialized (
     select {now} as now, count(*) from held
 ),
+{watched:held},
 written as (
     insert into runs (namespace, id, name, version, queue, priority, status, created_at, finished_at, result_hash)
     select h.namespace, h.run_id, '', '', '', 0, h.status, 0, (select now from t), h.result_hash from held h
@@ -199,7 +234,15 @@ stored as (
 noted as (
     insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
     select h.namespace, 'run', h.run_id, 'running', h.status, 'finish', (select now from t) from held h
+     where not {is_watched:h}
 ),
+heard as (
+    insert into log (namespace, subject_kind, subject_id, from_status, to_status, cause, at)
+    select h.namespace, 'run', h.run_id, 'running', h.status, 'finish', (select now from t) from held h
+     where {is_watched:h}
+    {returned}
+),
+{fired_heard:heard},
 ended as (
     select h.namespace, h.run_id, h.token, (select now from t) as at from held h
 )

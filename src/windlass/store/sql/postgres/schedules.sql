@@ -16,7 +16,7 @@ created as (
            now, at + timeout_for, case when at > now then at end, unmet, schedule, slot, scheduled_at
       from given
     on conflict do nothing
-    returning namespace, id, status, created_at as at
+    returning namespace, id, name, status, created_at as at
 ),
 stored as (
     insert into payloads (namespace, run_id, input)
@@ -28,5 +28,7 @@ noted as (
     select c.namespace, 'run', c.id, null, c.status, g.cause, c.at, g.data
       from created c
       join given g on g.namespace = c.namespace and g.id = c.id
-)
+    {returned}
+),
+{fired_new:noted, created}
 {passed: created};

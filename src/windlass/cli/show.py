@@ -15,7 +15,6 @@ from rich.text import Text
 from windlass.assembly import Opened
 from windlass.cli import awaited, graph_page, lookup, payloads, records, timeline
 from windlass.cli import session as sessions
-from windlass.cli.lanes import is_interrupted, lanes_of, latest_attempts, span
 from windlass.cli.other_pages import has_other_page, write_other_page
 from windlass.cli.pipelines import names as pipeline_names
 from windlass.cli.pipelines import page as pipeline_page
@@ -31,6 +30,7 @@ from windlass.model.pipeline_commands import HandlerRunView
 from windlass.model.run import CANCELLED_BY, RETRIED_BY, LogEntry, Run, RunKind, RunStatus, RunView
 from windlass.model.step import Step, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
+from windlass.rules.lanes import is_interrupted, lanes_of, latest_attempts, span
 
 MAX_RESULTS, MAX_FAILURES = 12, 6
 DIM = "bright_black"

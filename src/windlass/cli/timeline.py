@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from windlass.cli.lanes import Bar, Lane, Mark
-from windlass.cli.terminal import STATUS_STYLES, Glyphs, cut, status_glyph
+from windlass.cli.terminal import STATUS_STYLES, Glyphs, cut, escape, status_glyph
 from windlass.model.duration import describe
 from windlass.model.run import RunStatus
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
+from windlass.rules.lanes import Bar, Lane, Mark
 
 Cell = tuple[str, Mark] | None
 
@@ -66,7 +67,7 @@ def draw(
     lanes: Sequence[Lane], *, span: tuple[int, int], width: int, glyphs: Glyphs, is_full: bool = False
 ) -> list[Text]:
     """The axis, a line per lane, and a legend of the signs that were used; no line is longer than `width`."""
-    shown, missing = _choose(lanes, is_full=is_full)
+    shown, missing = _choose([replace(lane, label=escape(lane.label)) for lane in lanes], is_full=is_full)
     indents = [0 if lane.is_run else 1 for lane in shown]
     labels = [indent + cell_len(lane.label) for lane, indent in zip(shown, indents, strict=True)]
     label_width = min(max([*labels, 4]), 3 * width // 10)

@@ -6,12 +6,12 @@ import pytest
 from rich.cells import cell_len
 
 from tests.integration.cli.samples import ENDED_WELL, FAILURE, STEPS, a_log, a_run, a_step, at
-from windlass.cli.lanes import Bar, Lane, Mark, is_interrupted, lanes_of, span
 from windlass.cli.terminal import ASCII, UNICODE, Glyphs
 from windlass.cli.timeline import draw
 from windlass.model.run import LogEntry, Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import DAY, SECOND
+from windlass.rules.lanes import Bar, Lane, Mark, is_interrupted, lanes_of, span
 
 
 def drawn(

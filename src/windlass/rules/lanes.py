@@ -1,6 +1,7 @@
 """What a timeline shows: one lane for the run, one for every step with all its attempts, as bars between instants.
 
-Pure: a run, its attempts, its log and the time now go in, lanes come out; `timeline.py` draws them.
+A run, its attempts, its log and the time now go in, lanes come out; the command line and the dashboard draw them.
+Labels come from users and are not escaped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from windlass.cli.terminal import escape
 from windlass.model.duration import between, describe
 from windlass.model.run import TAKEN, LogEntry, Run, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
@@ -92,7 +92,7 @@ def _lane_of_run(run: Run, log: Sequence[LogEntry], *, now: Instant) -> Lane:
             bars.append(Bar(entry.at, until, mark))
     started = run.started_at
     note = "" if started is None else describe(Duration(max(0, end - started)))
-    return Lane(label=escape(run.name), sign=run.status.value, bars=tuple(bars), note=note, is_run=True)
+    return Lane(label=run.name, sign=run.status.value, bars=tuple(bars), note=note, is_run=True)
 
 
 def _lane_of_step(key: str, tried: list[Step], *, run: Run, log: Sequence[LogEntry], now: Instant) -> Lane:
@@ -102,7 +102,7 @@ def _lane_of_step(key: str, tried: list[Step], *, run: Run, log: Sequence[LogEnt
         bars += _bars_of_attempt(step, following, run=run, log=log, end=end)
     last = tried[-1]
     sign = _sign(last, run=run)
-    return Lane(label=escape(key), sign=sign, bars=tuple(bars), note=_note(tried, sign=sign, end=end, now=now))
+    return Lane(label=key, sign=sign, bars=tuple(bars), note=_note(tried, sign=sign, end=end, now=now))
 
 
 def _bars_of_attempt(step: Step, following: Step | None, *, run: Run, log: Sequence[LogEntry], end: int) -> list[Bar]:

@@ -31,6 +31,8 @@ class Sizes(NamedTuple):
     handled: int = 2_000  # events that go through a pipeline one by one
     events: int = 50_000  # published, or consumed a hundred at a time
     armed: int = 100_000  # signals on what nobody touches
+    shown: int = 100_000  # runs behind a page
+    requests: int = 30  # of each page
     others: int = 500_000  # rows that concern somebody else
     due: int = 200_000
     claims: int = 100
@@ -53,6 +55,8 @@ QUICK = Sizes(
     handled=200,
     events=2_000,
     armed=5_000,
+    shown=5_000,
+    requests=10,
     others=5_000,
     due=15_000,
     claims=50,

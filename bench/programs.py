@@ -72,6 +72,7 @@ CLAIMS = Program(name="claims", module="bench.claims")
 GRAPHS = Program(name="graphs", module="bench.graph_cases")
 PIPELINES = Program(name="pipelines", module="bench.pipeline_cases")
 SIGNALS = Program(name="signals", module="bench.signal_cases")
+PAGES = Program(name="pages", module="bench.page_cases")
 
 
 def peer(name: str) -> Program:

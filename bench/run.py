@@ -22,6 +22,7 @@ from bench.flat import measure_flat
 from bench.graphs import measure_graphs
 from bench.idle import measure_idle
 from bench.machine import describe
+from bench.pages import measure_pages
 from bench.pipelines import measure_pipelines
 from bench.signals import measure_signals
 from bench.wire import measure_wire
@@ -37,6 +38,7 @@ PARTS: dict[str, Callable[[Course], None]] = {
     "graphs": measure_graphs,
     "pipelines": measure_pipelines,
     "signals": measure_signals,
+    "pages": measure_pages,
 }
 FEWEST_FLAT = 5  # pairs of drains
 

@@ -184,6 +184,16 @@ FIGURES = (
     ),
     Figure("follow_run", "the same of a run that fails, p50", "ms", both(at_most(25)), "signals"),
     Figure("follow_across", "an item is moved, to the first line in another process, p50", "ms"),
+    Figure(
+        "page",
+        "the slowest page of the dashboard with 100,000 runs and 1,000,000 rows of log, server time, p50",
+        "ms",
+        both(at_most(50)),
+        "pages",
+    ),
+    Figure("page_flat", "each page over the same with 1,000 runs, the worst of them", "×", both(at_most(1.5)), "pages"),
+    Figure("picture", "the page of a graph of 1,000 jobs, all of them drawn, p50", "ms", both(at_most(200)), "pages"),
+    Figure("picture_folded", "the same with its groups folded, p50", "ms", both(at_most(200)), "pages"),
     Figure("replay", "replay of 1,000 steps after a re-claim, p50", "ms", both(at_most(50)), "replay"),
 )
 BY_NAME = {figure.name: figure for figure in FIGURES}

@@ -14,5 +14,6 @@ begin
     for name in select tablename from pg_tables where schemaname = '{SCHEMA}' and tablename <> 'meta' loop
         execute format('delete from {SCHEMA}.%I', name);
     end loop;
+    delete from {SCHEMA}.meta where key = 'counted_until';
 end $$
 """

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
+from windlass.api.page_service import Pages
 from windlass.api.service import (
     Access,
     Admin,
@@ -26,6 +27,7 @@ from windlass.api.service import (
 from windlass.engine.checkup import EngineAdmin, UnopenedAdmin
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
+from windlass.engine.pages import EnginePages
 from windlass.engine.parts import EngineSettings
 from windlass.errors import NotAllowed
 from windlass.notify.local import Elsewhere, Hub
@@ -62,6 +64,7 @@ class Embedded:
         self.namespaces: Namespaces = engine.namespaces
         self.access: Access = engine.access
         self.admin: Admin = engine.admin
+        self.pages: Pages = EnginePages(engine.parts)
         self.ids: Ids = engine.parts.ids
 
     @asynccontextmanager

@@ -29,6 +29,7 @@ TABLES = (
     *("namespaces", "api_keys", "audit", "removed_log", "graphs", "jobs", "edges"),
     *("pipelines", "handlers", "topics", "events", "inputs", "causes", "handler_runs", "effects"),
     *("items", "tasks", "signals", "firings", "signal_cursors"),
+    "minutes",
 )
 CLEAR = "; ".join(f"delete from windlass.{table}" for table in TABLES)
 

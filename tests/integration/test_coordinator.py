@@ -27,7 +27,7 @@ from windlass.model.schedule import CatchUp
 from windlass.model.schedule_commands import PauseSchedule, ResumeSchedule
 from windlass.model.signal import CreateSignal, FiringStatus, ListFirings, Trigger, TriggerKind
 from windlass.model.step import StepKind
-from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
+from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 from windlass.runtime import seeded_rng
 from windlass.settings import Settings
 from windlass.store.base import Store, Tx
@@ -54,6 +54,7 @@ DUTIES = {
     "expire_workers": "silent_worker",
     "expire_runs": "late_runs",
     "mend_graphs": "waiting_jobs",
+    "count_minutes": "minutes_to_count",
     "prune": "look_at_limits",
 }
 
@@ -190,6 +191,7 @@ async def what_is_done(opened: Embedded) -> set[str]:
         "expire_runs": any(run.status is RunStatus.FAILED for run in runs),
         "mend_graphs": all(run.unmet < 2 for run in runs),
         "prune": all(run.status is not RunStatus.CANCELLED for run in runs),
+        "count_minutes": bool(await opened.pages.read_minutes(NAMESPACE, Instant(0))),
     }
     return {name for name, is_done in done.items() if is_done}
 

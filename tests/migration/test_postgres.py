@@ -45,6 +45,7 @@ TABLES = {
     "signals",
     "firings",
     "signal_cursors",
+    "minutes",
 }
 
 

@@ -50,6 +50,7 @@ TABLES = {
     "signals",
     "firings",
     "signal_cursors",
+    "minutes",
 }
 FORBIDDEN_COLUMNS = {"wake_up_at", "locked_until", "retry_at", "deadline_at"}
 

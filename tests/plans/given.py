@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tests.plans import given_graphs, given_pipelines, given_signals
+from tests.plans import given_graphs, given_pages, given_pipelines, given_signals
 from tests.plans.given_pipelines import KEEPER
 from windlass.model.feed import BEGINNING, Place
 from windlass.model.message import Message, MessageKind
@@ -226,6 +226,7 @@ ENTERED_BY = {
     **given_graphs.ENTERED_BY,
     **given_pipelines.ENTERED_BY,
     **given_signals.ENTERED_BY,
+    **given_pages.ENTERED_BY,
 }
 
 
@@ -502,6 +503,7 @@ HOT = {
     **{name: hot(call, *indexes) for name, (call, indexes) in given_graphs.HOT.items()},
     **{name: hot(call, *indexes) for name, (call, indexes) in given_pipelines.HOT.items()},
     **{name: hot(call, *indexes) for name, (call, indexes) in given_signals.HOT.items()},
+    **{name: hot(call, *indexes) for name, (call, indexes) in given_pages.HOT.items()},
 }
 
 # Query: why it needs no guard.
@@ -519,7 +521,7 @@ COLD = {
     "expire_workers": "the same, once one of them is silent",
     "count_due_runs": "reads what is not over, for people; test_queues shows that it reads nothing else",
     "count_parked_runs": "the same",
-    "count_ended_runs": "reads the end of the log, for people; test_queues shows where it stops",
+    "count_ended_runs": "reads what ended just now, for people; test_queues shows where it stops",
     "namespaces_of_log": "one probe of an index for each namespace",
     "keep_workflow": "writes one row by its primary key, when a worker comes",
     "forget_workflow": "the same",
@@ -559,4 +561,5 @@ COLD = {
     **given_graphs.COLD,
     **given_pipelines.COLD,
     **given_signals.COLD,
+    **given_pages.COLD,
 }

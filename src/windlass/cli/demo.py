@@ -14,19 +14,25 @@ from typing import Any
 import click
 from rich.text import Text
 
+from windlass.assembly import open_engine
 from windlass.cli import session as sessions
 from windlass.cli import verdict
+from windlass.cli.serving import refuse_uninstalled, showing
 from windlass.cli.session import Session, shared_options
 from windlass.cli.stage import JsonStage, Stage
 from windlass.demo.scenes import Ending
 from windlass.demo.story import Story
-from windlass.demo.workers import DemoFailed, Workers
+from windlass.demo.workers import DATABASE, DemoFailed, Workers
 from windlass.errors import InvalidInput
-from windlass.model.time import SECOND
+from windlass.model.time import SECOND, Duration
+from windlass.runtime import system_rng
+from windlass.server.server import ServerOptions
+from windlass.settings import Settings
 
 FAILED = 1
 PREFIX = "windlass-demo-"
 TOLD_TO_STOP = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+BRIEFLY = Duration(SECOND)  # for pages that are open when it ends
 READING = 1.5  # seconds between two parts of the end
 
 
@@ -41,35 +47,39 @@ class Pace(click.FloatRange):
 
 def _check_folder(text: str) -> str:
     if not text:
-        raise InvalidInput("it is empty; name a new or an empty folder.", reason="invalid_option", path="--keep")
+        raise InvalidInput("it is empty; name a new or an empty folder.", reason="invalid_option", path="--folder")
     return text
 
 
 @click.command(short_help="Kill workers and watch nothing get lost.")
 @click.option(
-    "--keep",
+    "--folder",
     "kept",
     type=sessions.Text(_check_folder),
     metavar="FOLDER",
     help="Play in this new or empty folder, and leave it.",
 )
+@click.option("--keep", "is_served", is_flag=True, help="Keep it up afterwards, with its dashboard, until Ctrl-C.")
 @click.option("--pace", type=Pace(0.05, 10), default=1.0, show_default=True, help="0.5: twice as fast.")
 @shared_options
 @click.pass_context
-def demo(ctx: click.Context, /, *, kept: str | None, pace: float) -> None:
+def demo(ctx: click.Context, /, *, kept: str | None, is_served: bool, pace: float) -> None:
     """Kill workers, kill everything, and count whether anything was lost or done again.
 
     It takes 20 to 25 seconds, in a folder of its own that is removed afterwards. The count comes from a journal that is
     kept outside the engine; the exit code is 1 if anything is not as promised.
     """
     session: Session = ctx.obj
+    if is_served:
+        refuse_uninstalled()
     folder = None if kept is None else Path(kept)
     if session.given_url is not None or session.given_namespace is not None:
         raise click.UsageError("The demo plays on a database of its own; leave --url and --namespace out.")
     stopped: list[signal.Signals] = []
     try:
         with _place(folder, pace=pace) as workers:
-            ending = asyncio.run(_until_told(_Performance(session, workers=workers, kept=folder, pace=pace), stopped))
+            performance = _Performance(session, workers=workers, kept=folder, pace=pace, is_served=is_served)
+            ending = asyncio.run(_until_told(performance, stopped))
     except DemoFailed as failed:
         raise click.ClickException(str(failed)) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -106,7 +116,7 @@ def _made(folder: Path) -> Path:
         refused = "is a file, or below one"
     if refused:
         message = f"{folder} {refused}; name a new or an empty folder."
-        raise InvalidInput(message, reason="invalid_option", path="--keep")
+        raise InvalidInput(message, reason="invalid_option", path="--folder")
     return folder
 
 
@@ -124,8 +134,9 @@ def _undisturbed() -> Iterator[None]:
 class _Performance:
     """The story, and behind it the parts of its end."""
 
-    def __init__(self, session: Session, *, workers: Workers, kept: Path | None, pace: float) -> None:
+    def __init__(self, session: Session, *, workers: Workers, kept: Path | None, pace: float, is_served: bool) -> None:
         self._session, self._workers, self._kept, self._pace = session, workers, kept, pace
+        self._is_served = is_served
         self._screen = session.screen
 
     async def play(self) -> Ending:
@@ -137,7 +148,22 @@ class _Performance:
             self._screen.write_json(verdict.as_record(ending), is_line=True)
         else:
             await self._close(ending)
+        if self._is_served:
+            await self._keep_up()
         return ending
+
+    async def _keep_up(self) -> None:
+        """Serve what is left, with a worker for whatever is tried again, until somebody ends it."""
+        self._workers.start(1)
+        url = str(self._workers.folder / DATABASE)
+        opened = await open_engine(url, Settings(), clock=self._session.clock, rng=system_rng())
+        try:
+            async with showing(self._session, opened, ServerOptions(grpc_port=0, http_port=0, grace_for=BRIEFLY)):
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return  # as it was meant to end
+        finally:
+            await opened.close()
 
     async def _close(self, ending: Ending) -> None:
         glyphs = self._screen.glyphs

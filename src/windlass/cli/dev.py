@@ -49,7 +49,7 @@ def dev(
             grace_for=settings.server_grace_for,
         )
         if target is None or app is None:
-            process.run(serve_alone(session, options))
+            process.run(serve_alone(session, options, has_link=True))
         else:
             lanes = queues or _queues_of(app)
             process.run(_work_and_serve(session, target, options, app=app, queues=lanes, slots=slots))
@@ -70,7 +70,8 @@ async def _work_and_serve(
     try:
         with process.stop_on_signal(grace_text(options)) as stopped:
             opened = await app._opening.get()
-            async with app.worker(queues=queues, slots=slots), serving(session, opened, options, about=about):
+            served = serving(session, opened, options, about=about, has_link=True)
+            async with app.worker(queues=queues, slots=slots), served:
                 await stopped.wait()
     finally:
         await app.aclose()

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -19,6 +19,7 @@ from windlass import process
 from windlass.assembly import open_engine
 from windlass.cli.session import Session
 from windlass.cli.terminal import escape
+from windlass.embedded import in_process
 from windlass.errors import InvalidInput, NotAllowed
 from windlass.logs import FORMATS, LEVELS
 from windlass.model.time import SECOND
@@ -29,9 +30,12 @@ from windlass.settings import Location, Settings
 from windlass.telemetry.exposition import make_registry, read
 from windlass.telemetry.switch import MetricsRegistry, Telemetry
 
+if TYPE_CHECKING:
+    from windlass.dashboard.session import LoginLinks
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-NEEDED = ("grpc", "grpc_health.v1", "grpc_reflection.v1alpha", "starlette", "uvicorn", "websockets")
+NEEDED = ("grpc", "grpc_health.v1", "grpc_reflection.v1alpha", "starlette", "uvicorn", "websockets", "jinja2")
 PORT = click.IntRange(1, 65_535)
 DIM = "bright_black"
 
@@ -109,12 +113,29 @@ def count_into(settings: Settings) -> Counting:
 
 @asynccontextmanager
 async def serving(
-    session: Session, opened: Served, options: ServerOptions, *, about: dict[str, Any], counting: Counting | None = None
+    session: Session,
+    opened: Served,
+    options: ServerOptions,
+    *,
+    about: dict[str, Any],
+    counting: Counting | None = None,
+    has_link: bool = False,
 ) -> AsyncIterator[None]:
-    """Serve while the block lasts, and say so: where, what, and the first key if there was none."""
+    """Serve while the block lasts, and say so: where, what, and the first key if there was none.
+
+    `has_link`: whoever started it is on this machine, and gets a link that signs them in.
+    """
     read_metrics = None if counting is None else counting.reader()
-    async with Server(opened, options, clock=session.clock, read_metrics=read_metrics) as server:
+    links = make_links(session, opened)
+    async with Server(
+        opened,
+        options,
+        clock=session.clock,
+        read_metrics=read_metrics,
+        make_dashboard=lambda server: make_dashboard(server, opened, links),
+    ) as server:
         token = await make_first_key(opened.access, clock=session.clock, ids=opened.ids)
+        about = {**about, "dashboard": dashboard_url(server, links.make() if has_link else None)}
         if session.is_json:
             _tell_events(session, server, token=token, about=about)
         else:
@@ -122,7 +143,47 @@ async def serving(
         yield
 
 
-async def serve_alone(session: Session, options: ServerOptions) -> None:
+@asynccontextmanager
+async def showing(session: Session, opened: Served, options: ServerOptions) -> AsyncIterator[None]:
+    """Serve for whoever sits at this terminal, and say no more than where the dashboard is."""
+    links = make_links(session, opened)
+    async with Server(
+        opened, options, clock=session.clock, make_dashboard=lambda server: make_dashboard(server, opened, links)
+    ) as server:
+        url = dashboard_url(server, links.make())
+        if session.is_json:
+            session.screen.write_json({"event": "dashboard", "url": url}, is_line=True)
+        else:
+            lines = [
+                Line("\nLook at it:", style="bold"),
+                Line(f"  {url}", style="cyan"),
+                Line("Ctrl-C ends it.", style=DIM),
+            ]
+            session.screen.write(session.screen.draw_whole(*lines))
+        yield
+
+
+def make_links(session: Session, opened: Served) -> LoginLinks:
+    from windlass.dashboard.session import LoginLinks
+
+    return LoginLinks(opened.access, clock=session.clock, ids=opened.ids)
+
+
+def make_dashboard(server: Server, opened: Served, links: LoginLinks) -> Any:
+    """The pages of a database that is open in this process, behind the server's gate."""
+    from windlass.dashboard.app import Dashboard
+    from windlass.dashboard.asking import Desk
+
+    pages = in_process(opened).pages
+    desk = Desk(opened, pages, server.gate, clock=server.clock, ids=opened.ids, serving=server.health, links=links)
+    return Dashboard(desk)
+
+
+def dashboard_url(server: Server, code: str | None) -> str:
+    return f"{server.http_url}/ui" if code is None else f"{server.http_url}/ui/login?code={code}"
+
+
+async def serve_alone(session: Session, options: ServerOptions, *, has_link: bool = False) -> None:
     """Open the database, serve it until a signal, and close it."""
     check_options(options)
     counting = count_into(session.settings)
@@ -135,7 +196,8 @@ async def serve_alone(session: Session, options: ServerOptions) -> None:
             observer=counting.telemetry.observer(),
         )
         try:
-            async with counting.telemetry.serving(), serving(session, opened, options, about={}, counting=counting):
+            served = serving(session, opened, options, about={}, counting=counting, has_link=has_link)
+            async with counting.telemetry.serving(), served:
                 await stopped.wait()
         finally:
             await opened.close()
@@ -154,7 +216,10 @@ def _lines(session: Session, server: Server, *, token: str | None, about: dict[s
         Line(f"Windlass {version('windlass')} serves {escape(shown(session.location))}", style="bold"),
         Line(f"  gRPC  {server.grpc_url}"),
         Line(f"  HTTP  {server.http_url}"),
+        Line(f"  Dashboard  {about['dashboard']}", style="bold"),
     ]
+    if "code=" in about["dashboard"]:
+        lines.append(Line("    signs in whoever opens it first, within 10 minutes", style=DIM))
     if "app" in about:
         lines.append(Line(f"  works on {about['app']}: queues {', '.join(about['queues'])}, {about['slots']} slots"))
     if token is not None:

@@ -129,7 +129,7 @@ def commands(kept: Path | None, *, width: int) -> Iterator[Text]:
         f"{program} explain --key {REFUND} --url {url}",
     ]
     if kept is None:
-        listed = [f"{program} demo --keep {shlex.quote(str(folder))}", *listed[:2]]
+        listed = [f"{program} demo --folder {shlex.quote(str(folder))}", *listed[:2]]
     yield Text("\nTry next:", style="bold")
     for command in listed:
         if cell_len(command) + 2 > width:  # in two lines that a shell reads as one

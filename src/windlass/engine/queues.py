@@ -9,7 +9,7 @@ from windlass.rules.queues import RATE_FOR, QueueFacts, views
 from windlass.store.base import Tx
 from windlass.store.queries.queues import QueueQueries
 
-ENTRIES = 20_000  # of the log that are read: what is asked often must not cost more the longer the history is
+MOST_ENDED = 5_000  # that are counted: what is asked often must not cost more the faster everything goes
 
 
 async def list_queues(parts: Parts, namespace: str) -> tuple[QueueView, ...]:
@@ -17,7 +17,7 @@ async def list_queues(parts: Parts, namespace: str) -> tuple[QueueView, ...]:
 
     async def look(tx: Tx) -> QueueFacts:
         queues = QueueQueries(tx.connection)
-        ended = await queues.ended(namespace, span=RATE_FOR, entries=ENTRIES)
+        ended = await queues.ended(namespace, span=RATE_FOR, most=MOST_ENDED)
         return QueueFacts(
             namespace=namespace,
             lanes=await queues.lanes(namespace),

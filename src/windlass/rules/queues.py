@@ -33,7 +33,7 @@ class QueueFacts(Struct, frozen=True, kw_only=True):
     lanes: Sequence[LaneCount]  # of runs that have a due time
     parked: Mapping[tuple[str, RunStatus], int]  # by queue: runs that have none
     ended: Mapping[str, int]  # by queue: runs that ended within RATE_FOR
-    told_since: Instant | None  # the log was read back to here only; none: far enough
+    told_since: Instant | None  # ends were counted back to here only; none: far enough
     workers: Sequence[Worker]
     gates: Sequence[Gate]  # that are closed
     now: Instant
@@ -91,7 +91,7 @@ def _serves(worker: Worker, queue: str, *, now: Instant) -> bool:
 
 
 def _rate(ended: int, *, told_since: Instant | None, now: Instant) -> float:
-    """Ends per minute. Where the log was not read back far enough, it is what the part that was read comes to."""
+    """Ends per minute. Where not all of them were counted, it is what those that were come to."""
     span = RATE_FOR if told_since is None else min(RATE_FOR, max(now - told_since, SECOND))
     return ended * MINUTE / span
 

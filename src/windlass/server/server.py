@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -75,8 +75,10 @@ class Server:
         clock: Clock,
         doors: Doors | None = None,
         read_metrics: Callable[[], bytes] | None = None,
+        make_dashboard: Callable[[Server], Any] | None = None,
     ) -> None:
         self.service, self.options, self.clock, self.read_metrics = service, options, clock, read_metrics
+        self.make_dashboard = make_dashboard  # an ASGI app; none: there are no pages
         self.certificate = check_options(options)
         self.gate = Gate(service.access, service.namespaces, clock=clock)
         self.health = Health(lambda: service.access.find_key(NO_KEY), clock=clock)  # one row by its key, if any
@@ -164,6 +166,7 @@ def _http(server: Server) -> Listener:
         allowed_hosts=server.allowed_hosts,
         allowed_origins=server.options.allowed_origins,
         read_metrics=server.read_metrics,
+        dashboard=None if server.make_dashboard is None else server.make_dashboard(server),
     )
     return WebListener(
         app,

@@ -142,7 +142,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Dem
     demos = {
         "alone": Demo(place / "alone"),
         "tampered": Demo(place / "tampered", "--pace", "0.5"),  # so that it is not over before we come to it
-        "kept": Demo(place / "kept", "--json", "--keep", "new/folder"),
+        "kept": Demo(place / "kept", "--json", "--folder", "new/folder"),
     }
     yield demos
     for demo in demos.values():
@@ -253,7 +253,7 @@ def test_only_a_new_or_empty_folder_is_played_in(tmp_path: Path) -> None:
     (tmp_path / "full" / "letter.txt").write_text("dear")
 
     refused = {
-        path: windlass("demo", "--keep", path, folder=tmp_path)
+        path: windlass("demo", "--folder", path, folder=tmp_path)
         for path in ("full", "full/letter.txt", "full/letter.txt/below")
     }
 
@@ -282,7 +282,7 @@ def test_a_database_of_the_user_is_refused(tmp_path: Path) -> None:
     assert "leave --url and --namespace out" in refused.stderr
 
 
-@pytest.mark.parametrize("options", [("--pace", "nan"), ("--pace", "inf"), ("--pace", "-nan"), ("--keep", "")])
+@pytest.mark.parametrize("options", [("--pace", "nan"), ("--pace", "inf"), ("--pace", "-nan"), ("--folder", "")])
 def test_what_is_no_pace_and_no_folder_is_refused(tmp_path: Path, options: tuple[str, str]) -> None:
     refused = windlass("demo", *options, folder=tmp_path)
 

@@ -82,4 +82,6 @@ def test_a_quick_look_is_small_everywhere() -> None:
 
 def test_parts_are_asked_for_by_name() -> None:
     assert parse(["--only", "flat", "--only", "idle"]).only == ["flat", "idle"]
-    assert list(PARTS) == ["raw", "steps", "drain", "alone", "flat", "idle", "wire", "graphs", "pipelines", "signals"]
+    assert list(PARTS) == [
+        *("raw", "steps", "drain", "alone", "flat", "idle", "wire", "graphs", "pipelines", "signals", "pages")
+    ]

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from windlass.engine.coordinator import expire_runs, expire_workers, fire_schedules
+from windlass.engine.coordinator import count_minutes, expire_runs, expire_workers, fire_schedules
 from windlass.engine.coordinator.fire_schedules import Looked
 from windlass.engine.coordinator.fire_signals import FireSignals
 from windlass.engine.coordinator.mend_graphs import MendGraphs
@@ -78,6 +78,7 @@ class Coordinator:
             Duty("expire_workers", self._expire_workers),
             Duty("expire_runs", self._expire_runs),
             Duty("mend_graphs", self._mend_graphs),
+            Duty("count_minutes", self._count_minutes),  # before what is counted is removed
             Duty("prune", self._prune_ended),
         )
 
@@ -229,3 +230,7 @@ class Coordinator:
         before = self._prune.removed
         is_more = await self._prune.tick()
         return Done(self._prune.removed - before, is_more)
+
+    async def _count_minutes(self) -> Done:
+        # Whether there is more is known at the next round: a picture may be a little late.
+        return Done(await count_minutes.tick(self._parts))

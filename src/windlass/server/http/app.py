@@ -36,9 +36,10 @@ def make_app(
     allowed_origins: Iterable[str] = (),
     read_metrics: Callable[[], bytes] | None = None,
     patience: float = PATIENCE,
+    dashboard: ASGIApp | None = None,
 ) -> ASGIApp:
     """The app. `allowed_hosts` are the names this server goes by besides this machine's own; `patience` is how many
-    seconds a reader of a stream may take nothing."""
+    seconds a reader of a stream may take nothing; `dashboard` answers for everything under /ui."""
     site = Site(service, gate, clock=clock, ids=ids, serving=serving, read_metrics=read_metrics, patience=patience)
     guard = Guard(hosts=allowed_hosts, origins=allowed_origins)
     routes: list[Route | WebSocketRoute] = []
@@ -47,7 +48,8 @@ def make_app(
         routes.append(Route(path, page))
         if any(row.kind is Kind.SOCKET for row in rows.values()):
             routes.append(WebSocketRoute(path, page))
-    return _App(Router(routes, redirect_slashes=False, default=_nothing), site=site, guard=guard)
+    router = Router(routes, redirect_slashes=False, default=_nothing)
+    return _App(router, site=site, guard=guard, dashboard=dashboard)
 
 
 async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,8 +59,8 @@ async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
 class _App:
     """What is true of every request: an id, a host that is ours, and one form for every refusal."""
 
-    def __init__(self, router: Router, *, site: Site, guard: Guard) -> None:
-        self._router, self._site, self._guard = router, site, guard
+    def __init__(self, router: Router, *, site: Site, guard: Guard, dashboard: ASGIApp | None) -> None:
+        self._router, self._site, self._guard, self._dashboard = router, site, guard, dashboard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -67,7 +69,8 @@ class _App:
         sender = _Sender(send)
         request_id = self._site.ids.request()
         try:
-            await self._router(self._checked(scope, request_id), receive, sender)
+            checked = self._checked(scope, request_id)
+            await self._answerer(checked)(checked, receive, sender)
         except CallerGone:
             return
         except Exception as error:
@@ -82,12 +85,17 @@ class _App:
             extra = headers_of(error)
             await respond(send, status_of(error), content, request_id=request_id, extra=extra)
 
+    def _answerer(self, scope: Scope) -> ASGIApp:
+        is_page = scope["path"] == "/" or scope["path"].split("/", 2)[1] == "ui"
+        return self._dashboard if self._dashboard is not None and is_page and scope["type"] == "http" else self._router
+
     def _checked(self, scope: Scope, request_id: str) -> Scope:
         headers = scope["headers"]
         host = self._guard.check_host(headers)
         check_headers(headers)
         raw_path = scope.get("raw_path") or scope["path"].encode()
-        check_target(raw_path, scope["query_string"])
+        if raw_path != b"/":
+            check_target(raw_path, scope["query_string"])
         try:
             path = decoded(raw_path, what="path")
         except InvalidInput:

@@ -94,4 +94,5 @@ class NamespaceQueries:
         await self._connection.run("remove_gates_of_namespace", name=name)
         await self._connection.run("remove_cursors_of_namespace", name=name)
         await self._connection.run("remove_limits_of_namespace", name=name)
+        await self._connection.run("remove_minutes_of_namespace", name=name)
         await self._connection.run("remove_namespace", name=name)

@@ -20,10 +20,10 @@ EVERY = 2**62  # a limit that is none, for a query that is planned well only wit
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """What the end of the log tells about runs that ended."""
+    """Runs that ended lately."""
 
     runs: Mapping[str, int]  # by queue
-    told_since: Instant | None  # the entries that were read begin here; none: the log has no others
+    told_since: Instant | None  # when the first that was read ended; none: there are no others
 
 
 class QueueQueries:
@@ -50,10 +50,10 @@ class QueueQueries:
         rows = await self._connection.all("count_parked_runs", namespace=namespace)
         return {(row[0], RUN_STATUS[row[1]]): row[2] for row in rows}
 
-    async def ended(self, namespace: str, *, span: Duration, entries: int) -> Ended:
-        """Runs that ended within `span`, as far as the last `entries` of the log tell."""
-        rows = await self._connection.all("count_ended_runs", namespace=namespace, span=span, entries=entries)
-        is_whole = sum(row[1] for row in rows) < entries
+    async def ended(self, namespace: str, *, span: Duration, most: int) -> Ended:
+        """Runs that ended within `span`, as far as the last `most` of all namespaces tell."""
+        rows = await self._connection.all("count_ended_runs", namespace=namespace, span=span, most=most)
+        is_whole = sum(row[1] for row in rows) < most
         return Ended(
             runs={row[0]: row[1] for row in rows if row[0] is not None},
             told_since=None if is_whole else Instant(min(row[2] for row in rows)),

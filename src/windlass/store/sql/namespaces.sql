@@ -132,6 +132,10 @@ delete from signals where namespace = :name;
 -- How far its log was examined.
 delete from signal_cursors where namespace = :name;
 
+-- name: remove_minutes_of_namespace
+-- What was counted in it.
+delete from minutes where namespace = :name;
+
 -- name: remove_namespace
 -- The row itself.
 delete from namespaces where name = :name;

@@ -20,13 +20,10 @@ select r.queue, r.status, count(*) as runs
  group by r.queue, r.status;
 
 -- name: count_ended_runs
--- The last entries of the log, counted by the queue of the run that ended in a span until now; without a queue: all
--- others. A subselect for each end: as a join it would be planned as a walk through all runs.
-select case when g.at > {now} - :span and g.namespace = :namespace and g.subject_kind = 'run'
-             and g.to_status in ('completed', 'failed', 'cancelled', 'skipped')
-             and g.from_status is distinct from g.to_status
-            then (select r.queue from runs r where r.namespace = g.namespace and r.id = g.subject_id) end as queue,
-       count(*) as entries, min(g.at) as earliest
-  from (select h.namespace, h.subject_kind, h.subject_id, h.from_status, h.to_status, h.at
-          from log h order by h.seq desc limit :entries) as g
+-- The last runs that ended in a span until now, by queue; without a queue: those of other namespaces.
+select case when e.namespace = :namespace then e.queue end as queue, count(*) as runs, min(e.finished_at) as earliest
+  from (select r.namespace, r.queue, r.finished_at from runs r
+         where r.status in ('completed', 'failed', 'cancelled', 'skipped') and r.finished_at > {now} - :span
+         order by r.finished_at desc
+         limit :most) as e
  group by 1;

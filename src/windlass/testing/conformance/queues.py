@@ -119,7 +119,7 @@ class QueueConformance(EngineConformance):
 
         assert [view.ended_per_minute for view in (three, two, again)] == [3, 2, 2]
 
-    async def test_the_end_of_the_log_is_read_and_no_more(self, store: Store, engine: Engine, clock: FakeClock) -> None:
+    async def test_the_last_ends_are_counted_and_no_more(self, store: Store, engine: Engine, clock: FakeClock) -> None:
         for number in (1, 2, 3):
             await engine.runs.start_run(start(number))
             run = await claim_one(engine, number)
@@ -128,13 +128,13 @@ class QueueConformance(EngineConformance):
             )
             clock.advance(SECOND)
 
-        async def ended(entries: int, span: Duration = MINUTE) -> Ended:
+        async def ended(most: int, span: Duration = MINUTE) -> Ended:
             return await store.read(
-                "ended", lambda tx: QueueQueries(tx.connection).ended(NAMESPACE, span=span, entries=entries)
+                "ended", lambda tx: QueueQueries(tx.connection).ended(NAMESPACE, span=span, most=most)
             )
 
         assert await ended(100) == Ended(runs={"billing": 3}, told_since=None)
-        assert await ended(6) == Ended(runs={"billing": 2}, told_since=Instant(clock.now() - 2 * SECOND))
+        assert await ended(2) == Ended(runs={"billing": 2}, told_since=Instant(clock.now() - 2 * SECOND))
         assert await ended(1) == Ended(runs={"billing": 1}, told_since=Instant(clock.now() - SECOND))
         assert await ended(100, span=Duration(2 * SECOND)) == Ended(runs={"billing": 1}, told_since=None)
 

@@ -1,0 +1,26 @@
+"""A real browser in front of a real server. Where there is none the tests say so; in CI they fail."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("there is no browser here: apt-get install chromium")
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield launched
+        await launched.close()

@@ -21,7 +21,7 @@ from windlass.app import App
 from windlass.bench.durable import read_back
 from windlass.dashboard.app import Dashboard
 from windlass.dashboard.asking import Desk
-from windlass.dashboard.session import COOKIE, LoginLinks
+from windlass.dashboard.session import LoginLinks, cookie_name
 from windlass.define.job_context import JobContext
 from windlass.define.spawn import Spawn
 from windlass.embedded import Embedded, in_process
@@ -99,7 +99,7 @@ async def _browser(opened: Embedded) -> httpx.AsyncClient:
     client = httpx.AsyncClient(transport=transport, base_url="http://localhost:7421")
     token = await links.redeem(links.make())
     assert token is not None
-    client.cookies.set(COOKIE, token)
+    client.cookies.set(cookie_name("localhost:7421"), token)
     return client
 
 

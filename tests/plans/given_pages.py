@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from windlass.model.overview import SearchRuns
+from windlass.model.overview import ListSteps, SearchRuns
 from windlass.model.run import RunId, RunStatus
 from windlass.model.time import HOUR, Duration, Instant
 from windlass.store.base import Tx
@@ -14,8 +14,11 @@ from windlass.store.queries.pages import PageQueries
 
 NAMESPACE = "n"
 FAILED, PAUSED, ENDED, APPROVALS = "runs_failed", "runs_paused", "runs_ended", "steps_approvals"
+ALONE, SIGNALS = "runs_failed_alone", "signals_paused"
 RUN, PAYLOAD, STEP, RETRY, LOG = "runs_pkey", "payloads_pkey", "steps_pkey", "runs_retry", "log_subject"
+KEYS, INBOX = "keys_pkey", "inbox_pkey"
 LOOKED, LIMIT = 40, 10
+ATTEMPTS = ListSteps(namespace=NAMESPACE, run_id=RunId("run_f1"))
 
 Call = Callable[[Tx], Awaitable[Any]]
 
@@ -44,14 +47,28 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
     "last_paused_looked_at": (looked(status=RunStatus.PAUSED), (PAUSED,)),
     "unattended_failures": (
         page(lambda queries: queries.unattended(NAMESPACE, span=Duration(HOUR), looked=LOOKED, limit=LIMIT)),
-        (FAILED, RUN, PAYLOAD, RETRY),
+        (ALONE, RUN, PAYLOAD, RETRY),
     ),
     "open_approvals": (
-        page(lambda queries: queries.approvals(NAMESPACE, looked=LOOKED, limit=LIMIT)),
+        page(lambda queries: queries.approvals(NAMESPACE, before=("~", ""), looked=LOOKED)),
         (APPROVALS, STEP, RUN),
     ),
+    "asked_in_run": (page(lambda queries: queries.asked(NAMESPACE, RunId("run_~"))), (APPROVALS, STEP)),
+    "stopped_signals": (
+        page(lambda queries: queries.stopped_signals(NAMESPACE, limit=LIMIT)),
+        (SIGNALS, "firings_failed"),
+    ),
+    "find_runs": (
+        page(lambda queries: queries.find(SearchRuns(namespace=NAMESPACE), id="run_f1", key="k")),
+        (RUN, PAYLOAD, KEYS),
+    ),
     "preview_run": (page(lambda queries: queries.preview(NAMESPACE, RunId("run_f1"), most=10)), (RUN, PAYLOAD)),
-    "preview_steps": (page(lambda queries: queries.steps(NAMESPACE, RunId("run_f1"), most=10, limit=10)), (STEP,)),
+    "preview_steps": (page(lambda queries: queries.steps(ATTEMPTS, most=10, limit=10)), (STEP,)),
+    "output_of_step": (
+        page(lambda queries: queries.output(NAMESPACE, RunId("run_f1"), step_key="s", attempt=1)),
+        (STEP,),
+    ),
+    "last_messages": (page(lambda queries: queries.messages(NAMESPACE, RunId("run_f1"), limit=10)), (INBOX,)),
     "last_entries": (
         page(lambda queries: queries.entries(NAMESPACE, kind="run", id="run_f1", most=10, limit=10)),
         (LOG,),
@@ -64,12 +81,16 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
 
 ENTERED_BY = {
     FAILED: ("namespace",),  # these hold nothing else
+    ALONE: ("namespace",),
+    SIGNALS: ("namespace",),
     PAUSED: ("namespace",),
     APPROVALS: ("namespace",),
     ENDED: ("finished_at",),
 }
 
 COLD = {
+    "count_live_runs": "counts what is not over, up to a limit, for people",
+    "search_live_runs": "reads what is not over, where that is less than a limit, for people",
     "list_minutes": "reads a range of its primary key, a row for each minute and queue, for people",
     "counted_until": "reads one row by its primary key",
     "move_counted": "writes one row by its primary key, once a minute",

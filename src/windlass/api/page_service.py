@@ -15,9 +15,11 @@ from windlass.model.overview import (
     Minute,
     RunPreview,
     SearchRuns,
+    SentMessage,
     StepPage,
 )
 from windlass.model.run import RunId
+from windlass.model.step import Step
 from windlass.model.time import Instant
 
 
@@ -29,11 +31,23 @@ class Pages(Protocol):
     async def read_attention(self, namespace: str) -> Attention: ...
 
     async def read_minutes(self, namespace: str, since: Instant) -> tuple[Minute, ...]:
-        """By minute, then by queue."""
+        """The earliest first."""
         ...
 
     async def preview_run(self, namespace: str, run_id: RunId) -> RunPreview: ...
 
     async def list_steps(self, query: ListSteps) -> StepPage: ...
+
+    async def read_output(self, namespace: str, run_id: RunId, *, step_key: str, attempt: int) -> bytes:
+        """All of what one attempt came to. Raises NotFound."""
+        ...
+
+    async def find_asked(self, namespace: str, run_id: RunId) -> Step | None:
+        """What somebody is asked in a run, if anything."""
+        ...
+
+    async def list_messages(self, namespace: str, run_id: RunId, limit: int = 50) -> tuple[SentMessage, ...]:
+        """The newest first."""
+        ...
 
     async def list_entries(self, namespace: str, subject_kind: str, subject_id: str, limit: int = 200) -> LogPage: ...

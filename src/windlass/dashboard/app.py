@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from windlass.api.statuses import HIDDEN, http_status
 from windlass.dashboard import live, rendering
@@ -29,6 +29,9 @@ log = logging.getLogger("windlass.dashboard")
 MAX_FORM = 64 * 1024
 MAX_FIELDS = 50
 SIGNED_OUT = "You are signed out: this session has ended, or its key is no longer accepted. Sign in again."
+NOT_YOURS = "This form is not of your session. Go back, load the page again, and try once more."
+NOT_ACCEPTED = "This token is not accepted: it is mistyped, expired or revoked."
+USED_LINK = "This link has been used, or is too old. Sign in with a token, or start the server again."
 
 
 class Dashboard:
@@ -66,7 +69,7 @@ class Dashboard:
         if found is None or answer.method not in ("GET", "HEAD"):
             await self._nothing(answer)
         else:
-            await answer.send(200, found.content, kind=found.kind, cache=b"max-age=3600")
+            await answer.send(200, found.content, kind=found.kind, cache=b"max-age=31536000, immutable")
 
     async def _login(self, answer: _Answer) -> None:
         query = answer.query()
@@ -77,35 +80,49 @@ class Dashboard:
             try:
                 await self._desk.gate.admit(token, "server_info", None, peer=answer.peer, request_id=answer.request_id)
             except WindlassError as error:
-                values = {"next": _inside(wanted), "problem": _said(error), "title": "Sign in"}
+                problem = NOT_ACCEPTED if isinstance(error, NotAuthenticated) else _said(error)
+                values = {"next": _inside(wanted), "problem": problem, "title": "Sign in"}
                 await answer.show(Page("login.html", values, http_status(error)))
                 return
-            await answer.redirect(_inside(wanted), extra=(cookie(token, is_tls=answer.is_tls),))
+            await answer.redirect(_inside(wanted), extra=(answer.cookie(token),))
         elif query.get("code"):
-            made = await self._desk.links.redeem(query["code"])
-            if made is None:
-                problem = "This link has been used, or is too old. Sign in with a token, or start the server again."
-                await answer.show(Page("login.html", {"next": ROOT, "problem": problem, "title": "Sign in"}, 401))
-            else:
-                await answer.redirect(_inside(query.get("next", "")), extra=(cookie(made, is_tls=answer.is_tls),))
+            await self._redeem(answer, query["code"])
         else:
             values = {"next": _inside(query.get("next", "")), "problem": "", "title": "Sign in"}
             await answer.show(Page("login.html", values))
 
+    async def _redeem(self, answer: _Answer, code: str) -> None:
+        """Once, and by a person: what only looks ahead gets nothing, and leaves the link as it is."""
+        answer.is_referring = False
+        if answer.method != "GET" or answer.header(b"sec-purpose"):
+            await answer.send(204, b"", kind="text/plain")
+            return
+        made = await self._desk.links.redeem(code)
+        if made is None:
+            await answer.show(Page("login.html", {"next": ROOT, "problem": USED_LINK, "title": "Sign in"}, 401))
+        else:
+            await answer.redirect(ROOT, extra=(answer.cookie(made),))
+
     async def _logout(self, answer: _Answer) -> None:
-        token = token_of(answer.scope["headers"])
-        if answer.method == "POST":
-            answer.check_origin()
-            if token is not None and not is_of_session((await answer.form()).get("csrf", ""), token):
-                raise Forbidden("This form is not of your session. Go back, load the page again, and try once more.")
-        gone = (cookie("", is_tls=answer.is_tls),) if answer.method == "POST" else ()
-        await answer.redirect(f"{ROOT}/login", extra=gone)
+        token = answer.token
+        if answer.method != "POST":
+            await answer.redirect(f"{ROOT}/login")
+            return
+        answer.check_origin()
+        if token is not None:
+            if not is_of_session((await answer.form()).get("csrf", ""), token):
+                raise Forbidden(NOT_YOURS)
+            caller = await self._desk.gate.admit(
+                token, "server_info", None, peer=answer.peer, request_id=answer.request_id
+            )
+            await self._desk.links.end(caller.key)
+        await answer.redirect(f"{ROOT}/login", extra=(answer.cookie(""),))
 
     # What needs one
 
     async def _begin(self, answer: _Answer) -> None:
         """Where whoever signed in belongs."""
-        token = token_of(answer.scope["headers"])
+        token = answer.token
         if token is None:
             await self._ask_who(answer)
             return
@@ -117,7 +134,7 @@ class Dashboard:
         if ask is None:
             await answer.send(401, b"", kind="text/plain")
         else:
-            await live.serve(ask, answer.receive, answer.raw_send)
+            await live.serve(ask, answer.receive, answer.pass_on)
 
     def _viewer(self, views: Mapping[str, View]) -> Any:
         async def view(answer: _Answer) -> None:
@@ -136,12 +153,14 @@ class Dashboard:
 
     async def _answer(self, answer: _Answer, view: View, ask: Ask) -> None:
         if view.method == "POST" and not is_of_session(ask.form.get("csrf", ""), ask.token):
-            raise Forbidden("This form is not of your session. Go back, load the page again, and try once more.")
+            raise Forbidden(NOT_YOURS)
         acting = ACTING.set(ask.caller.actor)
         try:
             made = await view.handler(ask)
         finally:
             ACTING.reset(acting)
+        if view.method == "POST":
+            self._desk.forget(ask.namespace)
         if isinstance(made, Redirect):
             sign = "&" if "?" in made.url else "?"
             await answer.redirect(f"{made.url}{sign}done={made.done}" if made.done else made.url)
@@ -152,7 +171,7 @@ class Dashboard:
             await answer.show(made, ask)
 
     async def _admitted(self, answer: _Answer, operation: str) -> Ask | None:
-        token = token_of(answer.scope["headers"])
+        token = answer.token
         if token is None:
             return None
         namespace = answer.scope["path_params"]["namespace"]
@@ -164,7 +183,7 @@ class Dashboard:
             desk=self._desk,
             caller=caller,
             token=token,
-            url=answer.scope["path"] + queried(answer.query()),
+            url=answer.target,
             path=answer.scope["path_params"],
             query=answer.query(),
             form=form,
@@ -196,9 +215,10 @@ class _Plain:
         except NotAuthenticated:
             values = {"next": answer.target if answer.method == "GET" else ROOT, "problem": SIGNED_OUT}
             page = Page("login.html", {**values, "title": "Sign in"}, 401)
-            await answer.show(page, extra=(cookie("", is_tls=answer.is_tls),))
+            await answer.show(page, extra=(answer.cookie(""),))
         except WindlassError as error:
-            await answer.refuse(error, _said(error))
+            if not answer.has_begun:  # else it is a stream that ends here, and the page asks for another
+                await answer.refuse(error, _said(error))
         except Exception as error:
             if answer.has_begun:
                 raise
@@ -215,6 +235,7 @@ class _Answer:
         self.request_id: str = scope.get("windlass.request_id", "")
         self.is_tls = scope["scheme"] == "https"
         self.has_begun = False
+        self.is_referring = True  # to pages of ours, which is how a browser tells them where a form comes from
         self.ask: Ask | None = None
         self._form: dict[str, str] | None = None
         client = scope.get("client")
@@ -222,7 +243,15 @@ class _Answer:
 
     @property
     def target(self) -> str:
-        return _inside(self.scope["path"] + queried(self.query()))
+        """Where this is, to come back to: without what was just done."""
+        return _inside(quote(self.scope["path"]) + queried({**self.query(), "done": None}))
+
+    @property
+    def token(self) -> str | None:
+        return token_of(self.scope["headers"], host=self.header(b"host"))
+
+    def cookie(self, token: str) -> tuple[bytes, bytes]:
+        return cookie(token, host=self.header(b"host"), is_tls=self.is_tls)
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
@@ -235,11 +264,12 @@ class _Answer:
             raise InvalidInput("The address cannot be read: what stands behind its ? is broken.") from None
 
     def check_origin(self) -> None:
-        """Only a page of this server may send a form. One that tells no referrer has "null" for its origin."""
+        """Only a page of this server may send a form. What speaks TLS for this server is at another scheme."""
         origin, site = self.header(b"origin").lower(), self.header(b"sec-fetch-site")
-        own = f"{self.scope['scheme']}://{self.header(b'host').lower()}"
-        is_own = origin in (own, "null", "") if site == "same-origin" else origin == own and not site
-        if not is_own:
+        host = self.header(b"host").lower()
+        is_own = origin in (f"http://{host}", f"https://{host}")
+        is_said = site == "same-origin" and origin in ("", "null")  # which no page can claim for itself
+        if not (is_said or (is_own and site in ("", "same-origin"))):
             raise Forbidden("This was sent from a page of another site. Open the dashboard, and do it there.")
 
     async def form(self) -> dict[str, str]:
@@ -282,6 +312,10 @@ class _Answer:
     async def redirect(self, url: str, *, extra: Any = ()) -> None:
         await self.send(303, b"", kind="text/plain", extra=((b"location", url.encode()), *extra))
 
+    async def pass_on(self, message: Message) -> None:
+        self.has_begun = True
+        await self.raw_send(message)
+
     async def send(
         self, status: int, content: bytes, *, kind: str, extra: Any = (), cache: bytes = b"no-store"
     ) -> None:
@@ -292,6 +326,7 @@ class _Answer:
             (b"x-request-id", self.request_id.encode()),
             (b"cache-control", cache),
             *rendering.SAFE,
+            rendering.REFERRING if self.is_referring else rendering.NOT_REFERRING,
             *extra,
         ]
         await self.raw_send({"type": "http.response.start", "status": status, "headers": headers})

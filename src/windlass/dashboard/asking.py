@@ -15,13 +15,15 @@ from windlass.api.service import Service
 from windlass.api.serving import Serving
 from windlass.dashboard.session import LoginLinks
 from windlass.errors import Busy, InvalidInput
+from windlass.model.queue import QueueView
 from windlass.model.run import RunId
-from windlass.model.time import Instant
+from windlass.model.time import MILLISECOND, Duration, Instant
 from windlass.rules.limits import check_run_id
 from windlass.runtime import Clock, Ids
 
 ROOT = "/ui"
 MOST_STREAMS = 100  # pages that one key may hold open
+NOTICED = Duration(20 * MILLISECOND)  # what is counted faster is counted again
 
 
 class Desk:
@@ -41,6 +43,7 @@ class Desk:
         self.service, self.pages, self.gate = service, pages, gate
         self.clock, self.ids, self.serving, self.links = clock, ids, serving, links
         self._streams: dict[str, int] = {}
+        self._queues: dict[str, _Kept] = {}
 
     def take_stream(self, caller: Caller) -> None:
         """Raises Busy if the key has too many already."""
@@ -53,6 +56,26 @@ class Desk:
         left = self._streams.pop(caller.key) - 1
         if left:
             self._streams[caller.key] = left
+
+    async def list_queues(self, namespace: str) -> tuple[QueueView, ...]:
+        """Counting takes the longer the more waits: what took long is shown for ten times as long."""
+        kept, now = self._queues.get(namespace), self.clock.monotonic()
+        if kept is not None and now < kept.until:
+            return kept.queues
+        found = await self.service.runs.list_queues(namespace)
+        took = self.clock.monotonic() - now
+        if took > NOTICED:
+            self._queues[namespace] = _Kept(found, self.clock.monotonic() + 10 * took)
+        return found
+
+    def forget(self, namespace: str) -> None:
+        """Somebody has done something here, and wants to see it."""
+        self._queues.pop(namespace, None)
+
+
+class _Kept(Struct, frozen=True):
+    queues: tuple[QueueView, ...]
+    until: int
 
 
 class Ask(Struct, frozen=True, kw_only=True):

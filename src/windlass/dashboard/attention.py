@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec import Struct
 
 from windlass.model.duration import between
 from windlass.model.effect import Effect, EffectStatus, SubjectKind
-from windlass.model.failure import Failure, FailureKind, in_one_line
+from windlass.model.failure import FailureKind, in_one_line
 from windlass.model.overview import Attention, FoundRun, OpenApproval
-from windlass.model.pipeline import Issue, PipelineStatus
-from windlass.model.pipeline_commands import PipelineDetail
+from windlass.model.pipeline import PipelineStatus
+from windlass.model.pipeline_commands import PipelineDetail, PipelineView
 from windlass.model.queue import QueueView
-from windlass.model.run import Run
-from windlass.model.schedule import ScheduleView
+from windlass.model.run import Run, RunKind
+from windlass.model.schedule import Schedule, ScheduleView
+from windlass.model.signal import Signal
 from windlass.model.time import MINUTE, Duration, Instant
 from windlass.model.worker import Standing, Worker
 from windlass.rules import queues as queue_rules
+from windlass.rules.explain.words import capital
+from windlass.rules.pipeline_words import needed_from_person
+from windlass.rules.schedule_words import ON_TIME, why_late, why_not
 from windlass.rules.schedule_words import Standing as ScheduleStanding
 from windlass.rules.schedule_words import standing as schedule_standing
-from windlass.rules.schedule_words import why_late, why_not
-from windlass.rules.workers import LIVE_FOR, standing
+from windlass.rules.signal_words import in_words
+from windlass.rules.workers import LIVE_FOR, is_live, said_goodbye, standing
 
-GROWING = Duration(5 * MINUTE)  # the oldest of a queue is due for longer: it is taken slower than it fills
-LATE = Duration(10_000_000)
+LOST_FOR = Duration(15 * MINUTE)  # it is shown, whether or not another has taken its place
+SILENT = "It says nothing any more: dead, stuck or cut off. What it held is taken over by others by itself."
+LOST = "It ended without a word: killed, crashed or cut off. What it held was given to others."
+LONGEST = 400  # characters of what went wrong; its own page has all of it
 
 To = Callable[..., str]
 
 
-class Act(Struct, frozen=True, kw_only=True):
-    operation: str
-    url: str
-    label: str
-    text: str
-    is_danger: bool = False
-    is_noted: bool = False
-
-
 class Need(Struct, frozen=True, kw_only=True):
-    """One thing that waits for somebody."""
+    """One thing that waits for somebody. What can be done about it follows from what it is about."""
 
+    id: str
     label: str
     title: str
     text: str
@@ -50,9 +47,12 @@ class Need(Struct, frozen=True, kw_only=True):
     is_bad: bool = True
     is_error: bool = False  # the text is that of an error
     run: Run | None = None
-    approval: dict[str, str] | None = None
-    effect: dict[str, str] | None = None
-    act: tuple[Act, ...] = ()
+    approval: dict[str, str] | None = None  # that the run waits for
+    effect: dict[str, str] | None = None  # of the run
+    pipeline: PipelineView | None = None
+    schedule: Schedule | None = None
+    signal: Signal | None = None
+    look: str = ""  # where nothing can be done from here: what is to be looked at
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -64,22 +64,59 @@ class Situation(Struct, frozen=True, kw_only=True):
     schedules: Sequence[ScheduleView]
     pipelines: Sequence[PipelineDetail]
     effects: Sequence[Effect]
+    is_enabled: bool  # the namespace
     now: Instant
 
 
 def needs(seen: Situation, to: To) -> list[Need]:
-    open_effects = [effect for effect in seen.effects if effect.status is EffectStatus.INDETERMINATE]
-    in_doubt = {effect.subject for effect in open_effects if effect.subject_kind is SubjectKind.RUN}
+    open_effects = [
+        effect
+        for effect in seen.effects
+        if effect.status is EffectStatus.INDETERMINATE and effect.subject_kind is SubjectKind.RUN
+    ]
+    told = {*(effect.subject for effect in open_effects), *(item.run.id for item in seen.attention.approvals)}
     return [
-        *(_of_effect(effect, to) for effect in open_effects if effect.subject_kind is SubjectKind.RUN),
+        *(_of_effect(effect, to) for effect in open_effects),
         *(_of_pipeline(item, to) for item in seen.pipelines if item.view.pipeline.status is PipelineStatus.ATTENTION),
         *(_of_failed(found, to) for found in seen.attention.failed),
+        *(_of_signal(signal, to) for signal in seen.attention.signals),
         *(_of_approval(item, to) for item in seen.attention.approvals),
-        *(_of_paused(found, to) for found in seen.attention.paused if found.run.id not in in_doubt),
+        *(_of_paused(found, to) for found in seen.attention.paused if found.run.id not in told),
         *_of_workers(seen, to),
         *_of_schedules(seen, to),
         *_of_queues(seen, to),
     ]
+
+
+def _of_effect(effect: Effect, to: To) -> Need:
+    return Need(
+        id=f"effect-{effect.subject}-{effect.step_key}",
+        label="indeterminate",
+        title=effect.title or effect.name,
+        text=f"Nobody knows whether {effect.name!r} happened. Find out, and say so.",
+        url=to("runs", effect.subject),
+        since=effect.updated_at,
+        effect=about(effect),
+    )
+
+
+def about(effect: Effect) -> dict[str, str]:
+    """Which call a person has looked into: what they say is of no other."""
+    return {"step": effect.step_key, "owner": effect.owner, "attempt": str(effect.attempt)}
+
+
+def _of_pipeline(item: PipelineDetail, to: To) -> Need:
+    view = item.view
+    told, _ = needed_from_person(view)  # what to type is left out: the buttons stand beside it
+    return Need(
+        id=f"pipeline-{view.pipeline.name}",
+        label=item.summary.status,
+        title=view.pipeline.name,
+        text=told,
+        url=to("pipelines", view.pipeline.name),
+        since=None if view.run is None else view.run.updated_at,
+        pipeline=view,
+    )
 
 
 def _of_failed(found: FoundRun, to: To) -> Need:
@@ -89,10 +126,11 @@ def _of_failed(found: FoundRun, to: To) -> Need:
     if is_loop:
         text = f"Crash loop: every worker that executed it disappeared. {text}"
     return Need(
+        id=run.id,
         label="failed",
         title=_named(found),
-        text=text[:400],
-        url=to("runs", run.id),
+        text=text[:LONGEST],
+        url=to("graphs" if run.kind is RunKind.GRAPH else "runs", run.id),
         since=run.finished_at,
         is_error=not is_loop,
         run=run,
@@ -103,8 +141,21 @@ def _named(found: FoundRun) -> str:
     return f"{found.run.name} · {found.key}" if found.key else found.run.name
 
 
+def _of_signal(signal: Signal, to: To) -> Need:
+    return Need(
+        id=signal.id,
+        label="paused",
+        title=capital(in_words(signal)),
+        text=f"It is paused, because this failed: {signal.reason}"[:LONGEST],
+        url=to("signals", signal.id),
+        since=signal.changed_at,
+        signal=signal,
+    )
+
+
 def _of_approval(item: OpenApproval, to: To) -> Need:
     return Need(
+        id=f"approval-{item.run.id}-{item.key}",
         label="waiting",
         title=item.run.name,
         text=f"Waits for somebody to decide: {item.title}",
@@ -117,128 +168,91 @@ def _of_approval(item: OpenApproval, to: To) -> Need:
 
 
 def _of_paused(found: FoundRun, to: To) -> Need:
+    failure = found.failure
+    why = "Somebody paused it. It goes on when it is resumed." if failure is None else in_one_line(failure)
     return Need(
+        id=found.run.id,
         label="paused",
         title=_named(found),
-        text=_why_paused(found.failure)[:400],
-        url=to("runs", found.run.id),
-        is_bad=found.failure is not None,
+        text=why[:LONGEST],
+        url=to("graphs" if found.run.kind is RunKind.GRAPH else "runs", found.run.id),
+        is_bad=failure is not None,
         run=found.run,
     )
 
 
-def _why_paused(failure: Failure | None) -> str:
-    return "Somebody paused it. It goes on when it is resumed." if failure is None else in_one_line(failure)
-
-
-def _of_effect(effect: Effect, to: To) -> Need:
-    return Need(
-        label="indeterminate",
-        title=effect.title or effect.name,
-        text=f"Nobody knows whether {effect.name!r} happened. Find out, and say so.",
-        url=to("runs", effect.subject),
-        since=effect.updated_at,
-        effect={"step": effect.step_key},
-    )
-
-
-def _of_pipeline(item: PipelineDetail, to: To) -> Need:
-    view, name = item.view, item.summary.name
-    base = to("pipelines", name)
-    acts: tuple[Act, ...] = (
-        Act(operation="retry_pipeline", url=f"{base}/retry", label="Try again", text="Try what stopped again, now."),
-    )
-    if view.pipeline.issue is Issue.APPROVAL:
-        acts = (
-            Act(
-                operation="decide_handler", url=f"{base}/approve", label="Approve", text="It goes on with that.",
-                is_noted=True,
-            ),
-            Act(
-                operation="decide_handler", url=f"{base}/reject", label="Reject", text="Its events are skipped.",
-                is_danger=True, is_noted=True,
-            ),
-        )  # fmt: skip
-    is_open = view.pipeline.issue is Issue.INDETERMINATE
-    return Need(
-        label="Needs attention",
-        title=name,
-        text=item.summary.issue,
-        url=base,
-        since=view.run.updated_at if view.run else None,
-        act=() if is_open else acts,
-        effect={} if is_open else None,
-    )
-
-
 def _of_workers(seen: Situation, to: To) -> list[Need]:
-    silent = [item for item in seen.workers if standing(item, now=seen.now, silent_for=LIVE_FOR) is Standing.SILENT]
+    """Those that say nothing any more, and for a while those that were found to be gone."""
     return [
         Need(
-            label="silent",
+            id=worker.id,
+            label="silent" if worker.stopped_at is None else "lost",
             title=f"Worker on {worker.host}, process {worker.pid}",
-            text="It says nothing any more: dead, stuck or cut off. What it held is taken over by others by itself.",
+            text=SILENT if worker.stopped_at is None else LOST,
             url=to("workers"),
             since=worker.seen_at,
             is_bad=False,
+            look="See workers",
         )
-        for worker in silent
+        for worker in seen.workers
+        if standing(worker, now=seen.now, silent_for=LIVE_FOR) is Standing.SILENT
+        or (worker.stopped_at is not None and not said_goodbye(worker))
     ]
 
 
 def _of_schedules(seen: Situation, to: To) -> list[Need]:
-    found = []
+    found, has_workers = [], any(is_live(worker, now=seen.now) for worker in seen.workers)
     for view in seen.schedules:
         schedule = view.schedule
-        stands = schedule_standing(schedule, now=seen.now, grace=LATE)
+        stands = schedule_standing(schedule, now=seen.now, grace=ON_TIME)
         if stands in (ScheduleStanding.ACTIVE, ScheduleStanding.PAUSED):
             continue
-        why = why_not(view)
+        why = why_not(view) or ""
         if stands is ScheduleStanding.LATE:
-            why = why_late(schedule, now=seen.now, has_workers=bool(seen.workers))
-        text = (why or "")[:1].upper() + (why or "")[1:]
-        url = to("schedules", schedule.name)
+            why = why_late(schedule, now=seen.now, has_workers=has_workers, is_disabled=not seen.is_enabled)
         found.append(
             Need(
-                label=stands.value, title=f"Schedule {schedule.name}", text=text, url=url,
-                since=schedule.available_at, is_bad=False,
+                id=f"schedule-{schedule.name}",
+                label=stands.value,
+                title=f"Schedule {schedule.name}",
+                text=capital(why),
+                url=to("schedules", schedule.name),
+                since=schedule.available_at,
+                is_bad=False,
+                schedule=schedule,
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _of_queues(seen: Situation, to: To) -> list[Need]:
-    found = []
-    for queue in seen.queues:
-        unserved = queue_rules.warning(queue)
-        oldest = queue.oldest_due_at
-        if unserved is not None:
-            text: str | None = unserved
-        elif queue.gate is None and oldest is not None and seen.now - oldest > GROWING:
-            many = f"{queue.due:,} {'run is' if queue.due == 1 else 'runs are'} due"
-            text = f"{many}, the oldest for {between(oldest, seen.now)}: its {queue.slots:,} slots do not keep up."
-        else:
-            text = None
-        if text is not None:
-            found.append(
-                Need(label="late", title=f"Queue {queue.name}", text=text, url=to("queues"), since=oldest, is_bad=False)
-            )
-    return found
-
-
-def tiles(seen: Situation, to: To) -> list[dict[str, Any]]:
-    """How things stand now, in numbers."""
-    live = sum(standing(item, now=seen.now, silent_for=LIVE_FOR) is Standing.ONLINE for item in seen.workers)
-    queues = seen.queues
     return [
-        {"label": "running", "value": f"{sum(item.running for item in queues):,}", "url": to("runs", status="running")},
-        {"label": "due, for a worker", "value": f"{sum(item.due for item in queues):,}", "url": to("queues")},
-        {"label": "due later", "value": f"{sum(item.later for item in queues):,}", "url": to("queues")},
-        {"label": "waiting", "value": f"{sum(item.waiting for item in queues):,}", "url": to("runs", status="waiting")},
-        {
-            "label": "ended per minute",
-            "value": f"{sum(item.ended_per_minute for item in queues):,.0f}",
-            "url": to("runs"),
-        },
-        {"label": "workers", "value": f"{live:,}", "url": to("workers")},
+        Need(
+            id=f"queue-{queue.name}",
+            label="late",
+            title=f"Queue {queue.name}",
+            text=text,
+            url=to("queues"),
+            since=queue.oldest_due_at,
+            is_bad=False,
+            look="See queues",
+        )
+        for queue in seen.queues
+        if (text := queue_rules.warning(queue) or queue_rules.falls_behind(queue, now=seen.now))
     ]
+
+
+def tiles(seen: Situation, to: To) -> list[dict[str, str]]:
+    """How things stand now, in numbers."""
+    queues = seen.queues
+    live = sum(standing(item, now=seen.now, silent_for=LIVE_FOR) is Standing.ONLINE for item in seen.workers)
+    oldest = min((queue.oldest_due_at for queue in queues if queue.oldest_due_at is not None), default=None)
+    told = (
+        ("running", f"{sum(item.running for item in queues):,}", to("runs", status="running")),
+        ("due", f"{sum(item.due for item in queues):,}", to("queues")),
+        ("oldest due", "–" if oldest is None else between(oldest, seen.now), to("queues")),
+        ("waiting, or due later", f"{sum(item.waiting + item.later for item in queues):,}", to("queues")),
+        ("ended per minute", f"{sum(item.ended_per_minute for item in queues):,.0f}", to("runs")),
+        ("worker" if live == 1 else "workers", f"{live:,}", to("workers")),
+    )
+    return [{"label": label, "value": value, "url": url} for label, value, url in told]

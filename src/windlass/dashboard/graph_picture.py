@@ -9,12 +9,13 @@ from typing import Any
 from windlass.dashboard.words import SIGNS
 from windlass.model.graph import JobView
 from windlass.model.run import RunStatus
-from windlass.rules.layout import Layout, Node, layout
+from windlass.rules.layout import Node, layout
 
 NODE_WIDTH, NODE_HEIGHT = 184, 46
 GAP_X, GAP_Y, MARGIN = 64, 16, 20
 FOLD_FROM = 40  # jobs: larger graphs are shown with their groups and matrices folded
 LONGEST_LABEL = 22
+MOST_BOXES, MOST_CURVES = 2_000, 10_000  # what a browser still moves about
 # How a folded group stands: the first of these that one of its jobs is in.
 RANKS = (
     RunStatus.FAILED, RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING,
@@ -27,43 +28,53 @@ def folds(jobs: Sequence[JobView]) -> dict[str, str]:
     return {job.name: found for job in jobs if (found := job.state.matrix or job.state.group)}
 
 
-def draw(jobs: Sequence[JobView], *, is_folded: bool, link: Callable[[str], str]) -> dict[str, Any]:
+def draw(
+    jobs: Sequence[JobView], *, fold: Mapping[str, str], link: Callable[[str], str], unfold: Callable[[str], str]
+) -> dict[str, Any]:
+    """`fold` says under which name a job is shown. A job leads to `link` of its run, what is folded to `unfold`."""
     needs = {job.name: [need.upstream for need in job.needs] for job in jobs}
     by_name = {job.name: job for job in jobs}
-    plan = layout(needs, fold=folds(jobs) if is_folded else None)
-    tallest = max(Counter(node.layer for node in plan.nodes).values(), default=1)
-    places = _places(plan, tallest=tallest)
-    wide = max((node.layer for node in plan.nodes), default=0) + 1
+    plan = layout(needs, fold=fold)
+    shown = plan.nodes[:MOST_BOXES]
+    tallest = max(Counter(node.layer for node in shown).values(), default=1)
+    places = _places(shown, tallest=tallest)
+    wide = max((node.layer for node in shown), default=0) + 1
+    edges = [(start, end) for start, end in plan.edges if start in places and end in places]
     return {
         "width": 2 * MARGIN + wide * NODE_WIDTH + (wide - 1) * GAP_X,
         "height": 2 * MARGIN + tallest * NODE_HEIGHT + (tallest - 1) * GAP_Y,
         "node_width": NODE_WIDTH,
         "node_height": NODE_HEIGHT,
-        "nodes": [_node(node, places[node.name], by_name, link) for node in plan.nodes],
-        "edges": [_curve(places[start], places[end]) for start, end in plan.edges],
+        "nodes": [_node(node, places[node.name], by_name, link=link, unfold=unfold) for node in shown],
+        "edges": [_curve(places[start], places[end]) for start, end in edges[:MOST_CURVES]],
+        "hidden": len(plan.nodes) - len(shown),
     }
 
 
-def _places(plan: Layout, *, tallest: int) -> dict[str, tuple[float, float]]:
+def _places(nodes: Sequence[Node], *, tallest: int) -> dict[str, tuple[float, float]]:
     """Every layer stands in the middle of the picture's height."""
-    heights = Counter(node.layer for node in plan.nodes)
+    heights = Counter(node.layer for node in nodes)
     pitch = NODE_HEIGHT + GAP_Y
     return {
         node.name: (
             MARGIN + node.layer * (NODE_WIDTH + GAP_X),
             MARGIN + (tallest - heights[node.layer]) * pitch / 2 + node.row * pitch,
         )
-        for node in plan.nodes
+        for node in nodes
     }
 
 
 def _node(
-    node: Node, place: tuple[float, float], jobs: Mapping[str, JobView], link: Callable[[str], str]
+    node: Node,
+    place: tuple[float, float],
+    jobs: Mapping[str, JobView],
+    *,
+    link: Callable[[str], str],
+    unfold: Callable[[str], str],
 ) -> dict[str, Any]:
     own = jobs.get(node.name)
     members = [jobs[name] for name in node.members]
-    status = _together([job.status for job in members] or ([own.status] if own else []))
-    shown = own if own is not None and not members else next((job for job in members if job.status is status), own)
+    status = _together([job.status for job in (*members, *([own] if own else []))])
     note = status.value
     if members:
         counts = Counter(job.status for job in members)
@@ -76,7 +87,7 @@ def _node(
         "label": _cut(node.name, LONGEST_LABEL),
         "note": _cut(note, LONGEST_LABEL + 6),
         "title": f"{node.name}: {note}",
-        "url": "" if shown is None else link(shown.run.id),
+        "url": unfold(node.name) if own is None or members else link(own.run.id),
     }
 
 

@@ -52,7 +52,12 @@ async def _until_gone(receive: Receive) -> None:
 
 
 async def _tell(ask: Ask, send: Send) -> None:
-    headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store"), *SAFE]
+    headers = [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+        *SAFE,
+    ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await _write(send, b"retry: 2000\n\n")
     clock, feed = ask.desk.clock, ask.service.feed

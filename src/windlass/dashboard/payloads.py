@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -13,11 +14,19 @@ from windlass.errors import WindlassError
 
 LONGEST = 64 * 1024  # bytes that are decoded and shown
 WIDTH = 100
+MOST_ITEMS = 100  # of each list and mapping: what takes no room in JSON takes a line each here
 MASK = "••••••"
-SECRET = re.compile(
-    r"pass(word|wd|phrase)?$|secret|token|authorization|api[_-]?key|private[_-]?key|cookie|credential", re.I
+WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+SECRETS = frozenset(
+    {
+        *("password", "passwd", "pwd", "passphrase", "secret", "secrets", "token", "apikey"),
+        *("authorization", "cookie", "credential", "credentials"),
+    }
 )
+PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key")})
+NAMES = re.compile(r'"((?:[^"\\]|\\.){1,200}+)"\s*:')
 DEEPEST = 40
+HIDDEN = "It is large, and holds something that sounds like a secret. All of it is one click away."
 
 _codec = Codec()
 
@@ -38,7 +47,8 @@ def payload(data: bytes | None, *, size: int | None = None, is_call: bool = Fals
         return None
     whole = len(data) if size is None else size
     if whole > LONGEST or len(data) < whole:
-        return Payload(text=_masked_text(data[:LONGEST].decode(errors="replace")), size=whole, is_cut=True)
+        text = data[:LONGEST].decode(errors="replace")
+        return Payload(text=HIDDEN if _has_secret(text) else text, size=whole, is_cut=True)
     try:
         value = masked(_codec.decode(data))
     except WindlassError:
@@ -48,13 +58,24 @@ def payload(data: bytes | None, *, size: int | None = None, is_call: bool = Fals
     return Payload(text=_laid_out(value), size=whole)
 
 
+def _has_secret(text: str) -> bool:
+    """Of what is cut in the middle, and cannot be decoded."""
+    return any(is_secret(found[1]) for found in NAMES.finditer(text))
+
+
+def is_secret(name: str) -> bool:
+    """Whether what stands under this name sounds like nobody's business: by its words, however they are joined."""
+    words = [word.lower() for word in WORDS.findall(name)]
+    return not SECRETS.isdisjoint(words) or any(pair in PAIRS for pair in pairwise(words))
+
+
 def masked(value: Any, depth: int = 0) -> Any:
     """The same without what stands under a name that sounds like a secret."""
     if depth > DEEPEST:
         return "…"
     if isinstance(value, dict):
         return {
-            key: MASK if isinstance(key, str) and SECRET.search(key) else masked(item, depth + 1)
+            key: MASK if isinstance(key, str) and is_secret(key) else masked(item, depth + 1)
             for key, item in value.items()
         }
     if isinstance(value, list):
@@ -64,14 +85,5 @@ def masked(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _masked_text(text: str) -> str:
-    """Of what is cut in the middle, and cannot be decoded."""
-    return re.sub(
-        r'("(?:[^"\\]|\\.){0,80}")(\s*:\s*)"(?:[^"\\]|\\.)*"?',
-        lambda found: f'{found[1]}{found[2]}"{MASK}"' if SECRET.search(found[1].strip('"')) else found[0],
-        text,
-    )
-
-
 def _laid_out(value: Any) -> str:
-    return pretty_repr(value, max_width=WIDTH)
+    return pretty_repr(value, max_width=WIDTH, max_length=MOST_ITEMS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
@@ -20,10 +22,10 @@ POLICY = (
 )
 SAFE = (
     (b"content-security-policy", POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+REFERRING, NOT_REFERRING = (b"referrer-policy", b"same-origin"), (b"referrer-policy", b"no-referrer")
 KINDS = {
     "style.css": "text/css; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
@@ -63,6 +65,14 @@ def static(name: str) -> Static | None:
 
 
 @cache
+def static_url(name: str) -> str:
+    """It changes with what the file says, so a browser may keep it."""
+    found = static(name)
+    assert found is not None
+    return f"{ROOT}/static/{name}?v={sha256(found.content).hexdigest()[:12]}"
+
+
+@cache
 def _templates() -> Environment:
     made = Environment(
         loader=PackageLoader("windlass.dashboard"),
@@ -72,29 +82,33 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(span=words.span, status=words.status, short=words.short, size=words.size, exact=words.exact)
+    made.filters.update(last_name=words.last_name)
     return made
 
 
 async def render(page: Page, ask: Ask | None) -> bytes:
-    template = _templates().get_template(page.template)
-    return template.render({**_shared(ask), **page.values}).encode(errors="backslashreplace")
+    """In a thread: while a large page is laid out, whoever else shares this process goes on."""
+    template, values = _templates().get_template(page.template), {**_shared(ask), **page.values}
+    return (await asyncio.to_thread(template.render, values)).encode(errors="backslashreplace")
 
 
 def _shared(ask: Ask | None) -> Mapping[str, Any]:
+    common = {"root": ROOT, "static": static_url}
     if ask is None:
-        return {"ask": None, "root": ROOT, "done": "", "place": ""}
+        return {**common, "ask": None, "done": "", "place": ""}
     return {
+        **common,
         "ask": ask,
-        "root": ROOT,
         "now": ask.now,
         "to": ask.to,
         "may": ask.may,
         "csrf": form_token(ask.token),
+        "said": lambda text: words.said(text, lambda id: ask.to("runs", id)),
         "ago": lambda instant: words.ago(instant, ask.now),
         "done": words.DONE.get(ask.query.get("done", ""), ""),
         "navigation": [(place, label, ask.to(*parts)) for place, label, parts in NAVIGATION],
         "place": "",
-        "every": 0,
+        "every": 15_000,
     }
 
 

@@ -13,7 +13,6 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 
 from windlass.api.service import Access
 from windlass.model.access import EVERY_NAMESPACE, CreateKey, Role
@@ -30,23 +29,25 @@ NOTE = "signed in by a link"
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-def token_of(headers: Headers) -> str | None:
-    """What the session cookie holds; nothing if there is none, or more than one."""
-    given = [value for name, value in headers if name == b"cookie"]
-    if len(given) != 1 or not given[0].isascii():
-        return None
-    try:
-        found = SimpleCookie(given[0].decode()).get(COOKIE)
-    except CookieError:
-        return None
-    return None if found is None else found.value or None
+def cookie_name(host: str) -> str:
+    """Cookies know no ports: with its port in the name, what is signed in at one server stays so beside another."""
+    port = host.rpartition("]")[2].rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isdecimal() and port.isascii() else COOKIE
 
 
-def cookie(token: str, *, is_tls: bool) -> tuple[bytes, bytes]:
+def token_of(headers: Headers, *, host: str) -> str | None:
+    """What the session cookie holds; nothing if there is none, or more than one. That of others is not looked at."""
+    name = cookie_name(host).encode()
+    pairs = [pair.strip() for key, value in headers if key == b"cookie" for pair in value.split(b";")]
+    found = [value for key, _, value in (pair.partition(b"=") for pair in pairs) if key == name]
+    return found[0].decode("ascii", errors="replace") or None if len(found) == 1 else None
+
+
+def cookie(token: str, *, host: str, is_tls: bool) -> tuple[bytes, bytes]:
     """The header that signs a browser in, or with an empty token out."""
     age = SESSION_FOR // SECOND if token else 0
     secure = "; Secure" if is_tls else ""
-    text = f"{COOKIE}={token}; Path=/ui; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+    text = f"{cookie_name(host)}={token}; Path=/ui; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
     return b"set-cookie", text.encode()
 
 
@@ -91,3 +92,9 @@ class LoginLinks:
             )
         )
         return make_token(made.id, secret)
+
+    async def end(self, key_id: str) -> None:
+        """Whoever signs out of a session that a link began leaves no key behind."""
+        key = await self._access.find_key(key_id)
+        if key is not None and key.note == NOTE and key.revoked_at is None:
+            await self._access.revoke_key(key_id)

@@ -40,7 +40,13 @@ def _lane(lane: Lane, span: tuple[int, int]) -> dict[str, Any]:
         left = min(max(0.0, (bar.start - start) * scale), WIDTH - NARROWEST)
         right = min(max(left + NARROWEST, (bar.end - start) * scale), WIDTH)
         title = f"{LEGEND[bar.mark]}, {describe(Duration(max(0, bar.end - bar.start)))}"
-        bars.append({"mark": bar.mark.value, "x": round(left, 1), "width": round(right - left, 1), "title": title})
+        top, height = (6, 6) if bar.mark is Mark.CLAIMED else (2, 14)  # a claim is thin: work lies over it
+        bars.append(
+            {
+                "mark": bar.mark.value, "x": round(left, 1), "width": round(right - left, 1), "y": top,
+                "height": height, "title": title,
+            }
+        )  # fmt: skip
     return {"label": lane.label, "sign": lane.sign, "note": lane.note, "is_run": lane.is_run, "bars": bars}
 
 

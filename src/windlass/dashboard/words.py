@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+import re
+from collections.abc import Callable
+
+from markupsafe import Markup, escape
 
 from windlass.model.duration import between, describe, from_instant
 from windlass.model.time import DAY, Duration, Instant
@@ -16,12 +19,13 @@ DONE = {
     "pausing": "It will pause as soon as what it is doing now has ended.",
     "resumed": "Resumed.",
     "approved": "Approved. It goes on.",
-    "rejected": "Rejected. It is told so.",
+    "rejected": "Rejected. It is told of that.",
     "resolved": "Noted. It goes on from there.",
     "triggered": "Started now. This is its run.",
     "due-now": "It is due now, and begins as soon as a worker is free.",
     "draining": "Asked to leave. It takes nothing new, and goes once what it holds is done.",
-    "skipped": "Let go. What was not done of it will not be done.",
+    "skipped": "Skipped. The rest of it will not be done.",
+    "deleted": "Deleted.",
     "signal-paused": "Paused. What it fires is kept until it is resumed.",
     "signal-cancelled": "Called off. It will not fire.",
     "queue-paused": "The queue is paused: nothing in it is claimed until it is resumed.",
@@ -32,10 +36,14 @@ SIGNS = {
     "completed": "✓", "done": "✓", "committed": "✓", "consumed": "✓", "applied": "✓", "fired": "✓",
     "failed": "✕", "running": "▶", "Running": "▶", "reserved": "▶", "pending": "…", "queued": "…",
     "waiting": "◔", "sleeping": "☾", "paused": "‖", "cancelled": "⊘", "skipped": "↷", "superseded": "↷",
-    "Needs attention": "!", "silent": "!", "late": "!", "blocked": "!", "broken": "!", "undeclared": "!",
+    "Needs attention": "!", "silent": "!", "lost": "!", "late": "!", "blocked": "!", "broken": "!", "undeclared": "!",
     "indeterminate": "?", "retry": "↻", "interrupted": "!",
 }  # fmt: skip
-LOUD = frozenset({"Needs attention", "silent", "late", "blocked", "broken", "undeclared", "indeterminate"})
+LOUD = frozenset({"Needs attention", "silent", "lost", "late", "blocked", "broken", "undeclared", "indeterminate"})
+
+# A command up to a comma, or the id of a run.
+MENTIONED = re.compile(r"\bwindlass(?: (?!or |and )[^\s,]*[^\s,.:;])+|(?P<run>\brun_[0-9A-Z]{26}\b)")
+LINK, CODE = Markup('<a href="{1}">{0}</a>'), Markup("<code>{0}</code>")
 
 
 def exact(instant: Instant) -> str:
@@ -53,6 +61,21 @@ def ago(instant: Instant | None, now: Instant) -> Markup:
         text = from_instant(instant).strftime("%Y-%m-%d")
     written = from_instant(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(written, exact(instant), text)
+
+
+def last_name(type: str) -> str:
+    """Of an exception: what people call it."""
+    return type.rpartition(".")[2]
+
+
+def said(text: str, link: Callable[[str], str]) -> Markup:
+    """Sentences about something: runs in them are links, and what can be typed looks like it."""
+    parts, end = [], 0
+    for found in MENTIONED.finditer(text):
+        shown = LINK.format(found[0], link(found[0])) if found["run"] else CODE.format(found[0])
+        parts += [escape(text[end : found.start()]), shown]
+        end = found.end()
+    return Markup("").join([*parts, escape(text[end:])])
 
 
 def span(duration: int | None) -> str:

@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from windlass.engine.again import until_answered
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
+from windlass.errors import NotFound
 from windlass.model.overview import (
     Attention,
+    FoundRun,
     FoundRuns,
     ListSteps,
     LogPage,
     Minute,
+    OpenApproval,
     RunPreview,
     SearchRuns,
+    SentMessage,
     StepPage,
 )
 from windlass.model.run import RunId, RunStatus
+from windlass.model.step import Step
 from windlass.model.time import DAY, Duration, Instant
 from windlass.store.base import Tx
 from windlass.store.queries.minutes import MinuteQueries
 from windlass.store.queries.pages import PageQueries
+from windlass.store.queries.run_reads import BEHIND_EVERY_ID
 
 T = TypeVar("T")
 
 LOOKED_AT = 1_000  # runs that a search goes through before it asks whether to go on
 LOOKED_AT_FURTHER = 10_000  # whoever says yes wants to find it
+LIVE_LOOKED_AT = 5_000  # runs that are not over: if these are all, the old ones are found as well
+APPROVAL_LOOKS = 5
 ATTENTION_LOOKED_AT = 1_000
 ATTENTION = 20  # of each kind
 FAILED_WITHIN = Duration(7 * DAY)
-MOST_MINUTES = 5_000
+MOST_MINUTES = 1_500  # a day
 PAYLOAD_BYTES = 64 * 1024  # of an input or an output
 STEP_BYTES = 4 * 1024
 ENTRY_BYTES = 4 * 1024
+LIVE = (RunStatus.RUNNING, RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING)
 
 
 class EnginePages:
@@ -43,22 +52,24 @@ class EnginePages:
 
     async def search_runs(self, query: SearchRuns) -> FoundRuns:
         async def look(tx: Tx) -> FoundRuns:
-            pages = PageQueries(tx.connection)
+            pages, most = PageQueries(tx.connection), query.limit + 1
+            meant = await self._meant(pages, query)
+            if query.status in LIVE and not await pages.has_more_live(query.namespace, than=LIVE_LOOKED_AT):
+                return _page(query, meant, await pages.search_live(query, looked=LIVE_LOOKED_AT, limit=most))
             looked = LOOKED_AT if query.before is None else LOOKED_AT_FURTHER
-            found = await pages.search(query, looked=looked, limit=query.limit + 1)
-            if len(found) > query.limit:
-                shown = found[: query.limit]
-                return FoundRuns(runs=tuple(shown), next=shown[-1].run.id)
-            last = await pages.last_looked_at(query, looked=looked)
-            if last is None:
-                return FoundRuns(runs=tuple(found))
-            id, created_at = last
-            is_out = query.created_after is not None and created_at < query.created_after
-            return FoundRuns(
-                runs=tuple(found), next=None if is_out else id, looked_back_to=None if is_out else created_at
-            )
+            found = await pages.search(query, looked=looked, limit=most)
+            if len(found) >= most:
+                return _page(query, meant, found)
+            return _page(query, meant, found, last=await pages.last_looked_at(query, looked=looked))
 
         return await self._read("search_runs", look)
+
+    async def _meant(self, pages: PageQueries, query: SearchRuns) -> list[FoundRun]:
+        """Whoever types an id or a start key as it is means that run, however old it is."""
+        if query.text is None or query.before is not None:
+            return []
+        id = f"run_{query.text[4:].upper()}" if query.text[:4].lower() == "run_" else ""
+        return await pages.find(query, id=id, key=query.text)
 
     async def read_attention(self, namespace: str) -> Attention:
         async def look(tx: Tx) -> Attention:
@@ -66,7 +77,8 @@ class EnginePages:
             failed = await pages.unattended(namespace, span=FAILED_WITHIN, looked=ATTENTION_LOOKED_AT, limit=most)
             held = SearchRuns(namespace=namespace, status=RunStatus.PAUSED)
             paused = await pages.search(held, looked=ATTENTION_LOOKED_AT, limit=most)
-            approvals = await pages.approvals(namespace, looked=ATTENTION_LOOKED_AT, limit=most)
+            signals = await pages.stopped_signals(namespace, limit=most)
+            approvals, approvals_more = await self._approvals(pages, namespace)
             return Attention(
                 now=await tx.now(),
                 failed=tuple(failed[:ATTENTION]),
@@ -74,10 +86,26 @@ class EnginePages:
                 paused=tuple(paused[:ATTENTION]),
                 paused_more=len(paused) > ATTENTION,
                 approvals=tuple(approvals[:ATTENTION]),
-                approvals_more=len(approvals) > ATTENTION,
+                approvals_more=approvals_more,
+                signals=tuple(signals[:ATTENTION]),
+                signals_more=len(signals) > ATTENTION,
             )
 
         return await self._read("read_attention", look)
+
+    async def _approvals(self, pages: PageQueries, namespace: str) -> tuple[list[OpenApproval], bool]:
+        """Runs that were ended while they asked are passed over, as many as it takes, within a bound."""
+        found: list[OpenApproval] = []
+        before: tuple[str, str] = (BEHIND_EVERY_ID, "")
+        for looked in (2 * ATTENTION, *[ATTENTION_LOOKED_AT] * APPROVAL_LOOKS):
+            some, behind = await pages.approvals(namespace, before=before, looked=looked)
+            found += some
+            if behind is None:
+                return found, len(found) > ATTENTION
+            if len(found) > ATTENTION:
+                break
+            before = behind
+        return found, True
 
     async def read_minutes(self, namespace: str, since: Instant) -> tuple[Minute, ...]:
         async def look(tx: Tx) -> tuple[Minute, ...]:
@@ -96,11 +124,30 @@ class EnginePages:
 
     async def list_steps(self, query: ListSteps) -> StepPage:
         async def look(tx: Tx) -> StepPage:
-            pages = PageQueries(tx.connection)
-            found = await pages.steps(query.namespace, query.run_id, most=STEP_BYTES, limit=query.limit + 1)
-            return StepPage(steps=tuple(found[: query.limit]), is_more=len(found) > query.limit)
+            found = await PageQueries(tx.connection).steps(query, most=STEP_BYTES, limit=query.limit + 1)
+            return StepPage(steps=tuple(reversed(found[: query.limit])), is_more=len(found) > query.limit)
 
         return await self._read("preview_steps", look, single=True)
+
+    async def read_output(self, namespace: str, run_id: RunId, *, step_key: str, attempt: int) -> bytes:
+        async def look(tx: Tx) -> bytes | None:
+            return await PageQueries(tx.connection).output(namespace, run_id, step_key=step_key, attempt=attempt)
+
+        found = await self._read("read_output", look, single=True)
+        if found is None:
+            raise NotFound("output", f"{step_key} of {run_id}")
+        return found
+
+    async def find_asked(self, namespace: str, run_id: RunId) -> Step | None:
+        return await self._read(
+            "find_asked", lambda tx: PageQueries(tx.connection).asked(namespace, run_id), single=True
+        )
+
+    async def list_messages(self, namespace: str, run_id: RunId, limit: int = 50) -> tuple[SentMessage, ...]:
+        async def look(tx: Tx) -> tuple[SentMessage, ...]:
+            return tuple(await PageQueries(tx.connection).messages(namespace, run_id, limit=limit))
+
+        return await self._read("last_messages", look, single=True)
 
     async def list_entries(self, namespace: str, subject_kind: str, subject_id: str, limit: int = 200) -> LogPage:
         async def look(tx: Tx) -> LogPage:
@@ -113,3 +160,21 @@ class EnginePages:
 
     async def _read(self, name: str, look: Callable[[Tx], Awaitable[T]], *, single: bool = False) -> T:
         return await until_answered(self._parts.clock, lambda: self._parts.store.read(name, look, single=single))
+
+
+def _page(
+    query: SearchRuns,
+    meant: Sequence[FoundRun],
+    found: Sequence[FoundRun],
+    *,
+    last: tuple[RunId, Instant] | None = None,
+) -> FoundRuns:
+    """`last`: where the look ended before the page was full."""
+    ids = {item.run.id for item in meant}
+    shown = found[: query.limit]
+    runs = (*meant, *(item for item in shown if item.run.id not in ids))
+    if len(found) > query.limit:
+        return FoundRuns(runs=runs, next=shown[-1].run.id)
+    if last is None or (query.created_after is not None and last[1] < query.created_after):
+        return FoundRuns(runs=runs)
+    return FoundRuns(runs=runs, next=last[0], looked_back_to=last[1])

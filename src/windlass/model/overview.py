@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run, RunId, RunStatus
+from windlass.model.signal import Signal
 from windlass.model.step import Step
 from windlass.model.time import Instant
 
@@ -55,16 +56,17 @@ class Attention(Struct, frozen=True, kw_only=True):
     paused_more: bool = False
     approvals: tuple[OpenApproval, ...] = ()
     approvals_more: bool = False
+    signals: tuple[Signal, ...] = ()  # paused because what they fired could not be done
+    signals_more: bool = False
 
 
 class Minute(Struct, frozen=True, kw_only=True):
-    """What ended in one minute in one queue. A picture and no account: what commits much later is not in it."""
+    """What ended in one minute. A picture and no account: what commits much later is not in it."""
 
     minute: Instant  # its beginning
-    queue: str
-    completed: int  # skipped ones among them
-    failed: int
-    cancelled: int
+    ended: int
+    failed: int  # of these
+    started: int  # of these: what never began took no time
     took_sum: int  # microseconds from the first claim to the end
     took_max: int
 
@@ -84,7 +86,8 @@ class RunPreview(Struct, frozen=True, kw_only=True):
 class ListSteps(Struct, frozen=True, kw_only=True):
     namespace: str
     run_id: RunId
-    limit: int = 300
+    skipped: int = 0  # of the latest
+    limit: int = 200
 
 
 class StepPreview(Struct, frozen=True, kw_only=True):
@@ -95,10 +98,18 @@ class StepPreview(Struct, frozen=True, kw_only=True):
 
 
 class StepPage(Struct, frozen=True, kw_only=True):
-    """The first attempts of a run, in the order they began."""
+    """Attempts of a run, in the order they began."""
 
     steps: tuple[StepPreview, ...]
-    is_more: bool
+    is_more: bool  # earlier ones
+
+
+class SentMessage(Struct, frozen=True, kw_only=True):
+    """What a run was sent, without what it says."""
+
+    name: str
+    sent_at: Instant
+    is_received: bool
 
 
 class LogPage(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from windlass.model.duration import between
 from windlass.model.gate import Gate, GateKind
 from windlass.model.queue import LaneCount, Place, QueueView
 from windlass.model.run import RunStatus
@@ -16,6 +17,7 @@ from windlass.rules.gates import is_behind
 from windlass.rules.workers import can_take, is_live
 
 RATE_FOR = Duration(MINUTE)  # ends are counted over this long
+BEHIND_AFTER = Duration(5 * MINUTE)  # the oldest is due for so long: they are taken slower than they come
 DEFAULT_QUEUE = "default"
 PLACES = {
     RunStatus.RUNNING: Place.RUNNING,
@@ -130,6 +132,15 @@ def warning(view: QueueView) -> str | None:
         told = f"{due} none of its live workers runs {them}: {named}."
     option = "" if view.name == DEFAULT_QUEUE else f" --queue {view.name}"
     return f"{told} Start one that does: windlass worker MODULE:APP{option}"
+
+
+def falls_behind(view: QueueView, *, now: Instant) -> str | None:
+    """What to say where workers take runs, but later and later."""
+    oldest = view.oldest_due_at
+    if view.gate is not None or oldest is None or now - oldest <= BEHIND_AFTER:
+        return None
+    many = "1 run is due" if view.due == 1 else f"{view.due:,} runs are due, the oldest"
+    return f"{many} for {between(oldest, now)}: its {view.slots:,} slots do not keep up."
 
 
 def _named(lane: Served, runs: int) -> str:

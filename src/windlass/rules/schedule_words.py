@@ -7,9 +7,11 @@ from enum import StrEnum
 from windlass.errors import InvalidInput
 from windlass.model.duration import between, describe
 from windlass.model.schedule import CatchUp, Overlap, Schedule, ScheduleStatus, ScheduleView, Timing
-from windlass.model.time import Duration, Instant
+from windlass.model.time import SECOND, Duration, Instant
 from windlass.rules import slots
 from windlass.rules.schedules import is_blocked
+
+ON_TIME = Duration(10 * SECOND)  # how late is still on time, for who does not know how often coordinators look
 
 
 class Standing(StrEnum):

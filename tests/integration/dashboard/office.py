@@ -12,13 +12,14 @@ from tests.integration.server.site import BASE, Site
 from windlass.api.admission import Admission
 from windlass.dashboard.app import Dashboard
 from windlass.dashboard.asking import Desk
-from windlass.dashboard.session import COOKIE, LoginLinks
+from windlass.dashboard.session import LoginLinks, cookie_name
 from windlass.embedded import Embedded
 from windlass.model.access import Role
 from windlass.runtime import Clock
 from windlass.server.http.app import make_app
 
 UI = "/ui/default"
+SESSION = cookie_name(BASE.partition("//")[2])
 
 
 class Office(Site):
@@ -39,7 +40,7 @@ class Office(Site):
         """A browser; with a token one that is signed in."""
         browser = self.asker(**{"sec-fetch-site": "same-origin"})
         if token is not None:
-            browser.cookies.set(COOKIE, token)
+            browser.cookies.set(SESSION, token)
         return browser
 
     async def signed_in(self, *roles: Role, namespace: str = "default", **more: Any) -> httpx.AsyncClient:

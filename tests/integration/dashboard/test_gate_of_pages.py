@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.dashboard.office import UI, Office, act, text_of
+from tests.integration.dashboard.office import SESSION, UI, Office, act, text_of
 from tests.integration.server.site import BASE
 from windlass.api.operations import OPERATIONS
 from windlass.dashboard.asking import View
 from windlass.dashboard.pages.table import VIEWS
 from windlass.dashboard.rendering import POLICY
-from windlass.dashboard.session import COOKIE, form_token
+from windlass.dashboard.session import form_token
 from windlass.model.access import Role
 from windlass.model.namespace import CreateNamespace
 
@@ -121,7 +121,7 @@ async def test_a_link_signs_in_once_and_not_for_long(memory_office: Office) -> N
 
 async def test_a_session_by_a_link_ends_by_itself(memory_office: Office) -> None:
     answer = await memory_office.visitor().get(f"/ui/login?code={memory_office.links.make()}")
-    token = answer.cookies[COOKIE]
+    token = answer.cookies[SESSION]
     visitor = memory_office.visitor(token)
     before = await visitor.get(UI)
     memory_office.clock.advance("13h")  # type: ignore[attr-defined]
@@ -132,7 +132,7 @@ async def test_a_session_by_a_link_ends_by_itself(memory_office: Office) -> None
     assert after.status_code == 401
     assert "You are signed out" in after.text
     assert 'value="/ui/default/runs?status=failed"' in after.text  # where to go on
-    assert f'{COOKIE}=""' in after.headers["set-cookie"] or f"{COOKIE}=;" in after.headers["set-cookie"]
+    assert f'{SESSION}=""' in after.headers["set-cookie"] or f"{SESSION}=;" in after.headers["set-cookie"]
 
 
 async def test_a_key_that_is_revoked_ends_its_sessions(memory_office: Office) -> None:

@@ -1,4 +1,4 @@
-"""Ends of runs are counted once for each minute, by whichever coordinator comes first."""
+"""How many runs ended in each minute: counted once, by whoever comes first, and never by those who finish runs."""
 
 from __future__ import annotations
 
@@ -6,37 +6,45 @@ import asyncio
 
 from tests.integration.dashboard.test_pages import Shop
 from windlass.engine.coordinator import count_minutes
+from windlass.model.overview import Minute
 from windlass.model.time import MINUTE, Instant
 from windlass.testing.harness import Harness
 
 
-async def counted(harness: Harness) -> list[tuple[str, int, int, int]]:
-    rows = await harness.opened.pages.read_minutes("default", Instant(0))
-    return [(row.queue, row.completed, row.failed, row.cancelled) for row in rows]
+async def counted(harness: Harness) -> tuple[Minute, ...]:
+    return await harness.opened.pages.read_minutes("default", Instant(0))
 
 
-async def end_some(harness: Harness, shop: Shop) -> None:
+async def test_a_minute_is_counted_once_it_is_over_by_one_of_two(harness: Harness) -> None:
+    shop, parts = Shop(harness, has_signals=False), harness.opened.engine.parts
     for _ in range(3):
         await (await harness.start(shop.echo, "x")).result()
     await shop.fail()
     nap = await harness.start(shop.nap)
     await harness.until(nap, "sleeping")
     await nap.cancel()
-
-
-async def test_a_minute_is_counted_once_it_is_over(harness: Harness) -> None:
-    shop, parts = Shop(harness), harness.opened.engine.parts
-    await end_some(harness, shop)
     before = await count_minutes.tick(parts)
     harness.clock.advance("2m")
-    await asyncio.gather(count_minutes.tick(parts), count_minutes.tick(parts))
+
+    found = await asyncio.gather(count_minutes.tick(parts), count_minutes.tick(parts))
     again = await count_minutes.tick(parts)
 
     assert (before, again) == (0, 0)
-    # The signal of the shop has started one more for the one that failed, or is about to.
-    ((queue, completed, failed, cancelled),) = await counted(harness)
-    assert (queue, failed, cancelled) == ("default", 1, 1)
-    assert completed in (3, 4)
+    assert sorted(map(bool, found)) == [False, True]
+    (minute,) = await counted(harness)
+    assert (minute.ended, minute.failed, minute.started) == (5, 1, 5)
+
+
+async def test_what_never_began_took_no_time(memory_harness: Harness) -> None:
+    shop, parts = Shop(memory_harness, has_signals=False), memory_harness.opened.engine.parts
+    later = await memory_harness.app.start(shop.echo, "x", delay="1h")
+    await later.cancel()
+    memory_harness.clock.advance("2m")
+
+    await count_minutes.tick(parts)
+
+    (minute,) = await counted(memory_harness)
+    assert (minute.ended, minute.started, minute.took_sum, minute.took_max) == (1, 0, 0, 0)
 
 
 async def test_nothing_is_written_where_nothing_has_ended(memory_harness: Harness) -> None:
@@ -44,11 +52,11 @@ async def test_nothing_is_written_where_nothing_has_ended(memory_harness: Harnes
     memory_harness.clock.advance("3h")
 
     assert await count_minutes.tick(parts) == 0
-    assert await counted(memory_harness) == []
+    assert await counted(memory_harness) == ()
 
 
 async def test_what_was_never_counted_is_caught_up_with(memory_harness: Harness) -> None:
-    shop, parts = Shop(memory_harness), memory_harness.opened.engine.parts
+    shop, parts = Shop(memory_harness, has_signals=False), memory_harness.opened.engine.parts
     await (await memory_harness.start(shop.echo, "x")).result()
     memory_harness.clock.advance("3h")
     await (await memory_harness.start(shop.echo, "x")).result()
@@ -57,6 +65,20 @@ async def test_what_was_never_counted_is_caught_up_with(memory_harness: Harness)
     while await count_minutes.tick(parts):
         continue
 
-    rows = await memory_harness.opened.pages.read_minutes("default", Instant(0))
-    assert [row.completed for row in rows] == [1, 1]
+    rows = await counted(memory_harness)
+    assert [row.ended for row in rows] == [1, 1]
     assert rows[1].minute - rows[0].minute == 180 * MINUTE
+
+
+async def test_a_run_belongs_to_the_minute_in_which_it_ended(memory_harness: Harness) -> None:
+    shop, parts = Shop(memory_harness, has_signals=False), memory_harness.opened.engine.parts
+    clock = memory_harness.clock
+    clock.advance(MINUTE - clock.now() % MINUTE)  # on the boundary itself
+    await (await memory_harness.start(shop.echo, "x")).result()
+    boundary = Instant(clock.now() // MINUTE * MINUTE)
+    clock.advance("2m")
+
+    while await count_minutes.tick(parts):
+        continue
+
+    assert [row.minute for row in await counted(memory_harness)] == [boundary]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
-from windlass.dashboard import graph_picture
+from windlass.dashboard import first, graph_picture
 from windlass.dashboard.asking import Ask, Page, View, chosen, queried
 from windlass.dashboard.pages.runs import took
+from windlass.errors import NotFound
 from windlass.model.graph import Graph, JobView, ListGraphs, ListJobs
 from windlass.rules.limits import check_name, check_run_id
 
-MOST_JOBS = 5_000  # in a picture
 MOST_ROWS = 200
+ALL = "*"  # no job is called like this
 OPEN = {"open": True, "over": False}
 
 
@@ -30,6 +32,7 @@ async def show_all(ask: Ask) -> Page:
         "title": "Graphs",
         "place": "graphs",
         "graphs": found.graphs,
+        "first_graph": first.GRAPH,
         "filters": filters,
         "is_filtered": any(filters.values()) or bool(before),
         "next": None if found.next is None else ask.to("graphs") + queried({**filters, "before": found.next}),
@@ -40,8 +43,6 @@ async def show_all(ask: Ask) -> Page:
 async def show(ask: Ask) -> Page:
     view = await ask.service.graphs.get_graph(ask.namespace, ask.run_id)
     jobs = await _jobs(ask)
-    can_fold = bool(graph_picture.folds(jobs))
-    is_unfolded = ask.query.get("unfold") == "1" or len(jobs) < graph_picture.FOLD_FROM
     values = {
         "title": f"{view.run.name} {view.run.id}",
         "place": "graphs",
@@ -50,13 +51,10 @@ async def show(ask: Ask) -> Page:
         "run": view.run,
         "explanation": await ask.service.runs.explain_run(ask.namespace, view.run.id),
         "summary": _summary(view.graph),
-        "can_fold": can_fold and len(jobs) >= graph_picture.FOLD_FROM,
-        "is_unfolded": is_unfolded,
-        "picture": graph_picture.draw(
-            jobs, is_folded=can_fold and not is_unfolded, link=lambda run_id: ask.to("runs", run_id)
-        ),
+        "all": ALL,
+        **await asyncio.to_thread(_pictured, ask, jobs),
         "jobs": [_row(job, ask) for job in _worst_first(jobs)[:MOST_ROWS]],
-        "hidden_jobs": f"{len(jobs) - MOST_ROWS:,} more jobs stand in the picture." if len(jobs) > MOST_ROWS else "",
+        "hidden_jobs": f"{len(jobs) - MOST_ROWS:,} more jobs are not listed." if len(jobs) > MOST_ROWS else "",
     }
     return Page("graph.html", values)
 
@@ -64,11 +62,33 @@ async def show(ask: Ask) -> Page:
 async def _jobs(ask: Ask) -> list[JobView]:
     found: list[JobView] = []
     after: int | None = -1
-    while after is not None and len(found) < MOST_JOBS:
+    while after is not None:
         page = await ask.service.graphs.list_jobs(ListJobs(namespace=ask.namespace, graph=ask.run_id, after=after))
         found += page.jobs
         after = page.next
     return found
+
+
+def _pictured(ask: Ask, jobs: list[JobView]) -> dict[str, Any]:
+    """In a thread: a large graph takes a while. A group that is folded unfolds by a click on it."""
+    wanted, folds = ask.query.get("unfold", ""), graph_picture.folds(jobs)
+    if wanted and wanted != ALL and wanted not in folds.values():
+        raise NotFound("group", wanted[:200])
+    is_small = len(jobs) < graph_picture.FOLD_FROM
+    folded = {} if wanted == ALL or is_small else {job: name for job, name in folds.items() if name != wanted}
+    picture = graph_picture.draw(
+        jobs,
+        fold=folded,
+        link=lambda run_id: ask.to("runs", run_id),
+        unfold=lambda name: ask.to("graphs", ask.run_id, unfold=name),
+    )
+    hidden = picture["hidden"]
+    return {
+        "picture": picture,
+        "picture_note": f"{hidden:,} more boxes would not fit into a picture." if hidden else "",
+        "is_folded": bool(folded),
+        "is_unfolded": bool(wanted and folds and not is_small),
+    }
 
 
 def _summary(graph: Graph) -> str:

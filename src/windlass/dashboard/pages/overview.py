@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from windlass.dashboard import attention, chart
+from windlass.dashboard import attention, chart, first
 from windlass.dashboard.asking import Ask, Page, View
 from windlass.dashboard.pages.queues import rows
 from windlass.model.page import ListRuns
+from windlass.model.time import Instant
 
 
 async def show(ask: Ask) -> Page:
@@ -13,11 +14,12 @@ async def show(ask: Ask) -> Page:
     found = await ask.pages.read_attention(namespace)
     seen = attention.Situation(
         attention=found,
-        workers=await service.runs.list_workers(namespace),
-        queues=await service.runs.list_queues(namespace),
+        workers=await service.runs.list_workers(namespace, Instant(ask.now - attention.LOST_FOR)),
+        queues=await ask.desk.list_queues(namespace),
         schedules=await service.schedules.list_schedules(namespace),
         pipelines=await service.pipelines.list_pipelines(namespace),
         effects=await service.pipelines.list_open_effects(namespace),
+        is_enabled=(await service.namespaces.get_namespace(namespace)).is_enabled,
         now=found.now,
     )
     minutes = await ask.pages.read_minutes(namespace, chart.since(ask.now))
@@ -27,8 +29,9 @@ async def show(ask: Ask) -> Page:
         "place": "overview",
         "every": 10_000,
         "needs": needs,
-        "is_more": found.failed_more or found.paused_more or found.approvals_more,
+        "is_more": any((found.failed_more, found.paused_more, found.approvals_more, found.signals_more)),
         "is_new": not needs and await _is_new(ask),
+        "first_program": first.PROGRAM,
         "tiles": attention.tiles(seen, ask.to),
         "ended": chart.ended(minutes, now=ask.now),
         "took": chart.took(minutes, now=ask.now),

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from windlass.api.checks import check
+from windlass.dashboard import first
 from windlass.dashboard.asking import Ask, Page, Redirect, View, queried
 from windlass.dashboard.pages.run_actions import resolve_effect
 from windlass.dashboard.payloads import payload
-from windlass.model.pipeline import HandlerRunId, InputId
+from windlass.model.pipeline import HandlerRunId, InputId, PipelineStatus
 from windlass.model.pipeline_commands import (
     DecideHandler,
     ListHandlerRuns,
@@ -20,6 +21,7 @@ from windlass.model.pipeline_commands import (
     TopicView,
 )
 from windlass.rules.limits import check_name
+from windlass.rules.pipeline_words import needed_from_person
 
 MOST_ROWS = 25
 
@@ -28,10 +30,18 @@ async def show_all(ask: Ask) -> Page:
     values = {
         "title": "Pipelines",
         "place": "pipelines",
-        "pipelines": await ask.service.pipelines.list_pipelines(ask.namespace),
+        "pipelines": [_told(item) for item in await ask.service.pipelines.list_pipelines(ask.namespace)],
+        "first_pipeline": first.PIPELINE,
         "topics": [_topic(topic) for topic in await ask.service.pipelines.list_topics(ask.namespace)],
     }
     return Page("pipelines.html", values)
+
+
+def _told(item: PipelineDetail) -> dict[str, Any]:
+    """Where a person is needed, what to type is left out: the buttons stand beside it."""
+    is_asking = item.view.pipeline.status is PipelineStatus.ATTENTION
+    told = needed_from_person(item.view)[0] if is_asking else item.summary.issue
+    return {"view": item.view, "summary": item.summary, "told": told}
 
 
 def _topic(topic: TopicView) -> dict[str, Any]:
@@ -74,6 +84,7 @@ async def show(ask: Ask) -> Page:
         "inputs": inputs.inputs,
         "next": None if inputs.next is None else ask.to("pipelines", name) + queried({"before": inputs.next}),
         "attempts": attempts.runs,
+        "no_inputs": "These are all." if before else "Nothing from outside has come yet.",
     }
     return Page("pipeline.html", values)
 

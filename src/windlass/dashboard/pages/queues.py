@@ -17,7 +17,7 @@ from windlass.rules.queues import warning
 
 
 async def show(ask: Ask) -> Page:
-    queues = await ask.service.runs.list_queues(ask.namespace)
+    queues = await ask.desk.list_queues(ask.namespace)
     gates = [gate for gate in await ask.service.control.list_gates(ask.namespace) if gate.kind is not GateKind.QUEUE]
     return Page("queues.html", {"title": "Queues", "place": "queues", "queues": rows(queues), "gates": gates})
 

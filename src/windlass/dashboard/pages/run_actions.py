@@ -12,7 +12,7 @@ from windlass.model.pipeline_commands import ResolveEffect
 from windlass.model.run import RunStatus
 
 RESOLUTIONS = {item.value: item for item in Resolution}
-_NOTHING = Codec().encode(None)
+_codec = Codec()
 
 
 async def cancel(ask: Ask) -> Redirect:
@@ -70,16 +70,30 @@ async def resolve_effect(ask: Ask, *, subject: str) -> None:
     resolution = chosen(ask.form, "resolution", RESOLUTIONS, what="answer")
     if resolution is None:
         raise InvalidInput("Say whether it happened.", reason="invalid_form", path="resolution")
+    attempt = ask.typed("attempt")
     command = ResolveEffect(
         namespace=ask.namespace,
         subject=subject,
         resolution=resolution,
-        result=_NOTHING if resolution is Resolution.HAPPENED else None,
+        result=_result(ask.typed("result")) if resolution is Resolution.HAPPENED else None,
         step=ask.typed("step"),
         by=ask.caller.key,
         note=ask.typed("note"),
+        owner=ask.typed("owner"),
+        attempt=int(attempt) if attempt and attempt.isdecimal() and len(attempt) < 10 else None,
     )
     await ask.service.pipeline_control.resolve_effect(check(command))
+
+
+def _result(text: str | None) -> bytes:
+    """What a person says the effect returned, as it is stored."""
+    if text is None:
+        return _codec.encode(None)
+    try:
+        return _codec.encode(_codec.decode(text.encode()))
+    except InvalidInput as refused:
+        message = f'What it returned has to be JSON, such as {{"id": 7}}: {refused}'
+        raise InvalidInput(message, reason="invalid_form", path="result") from None
 
 
 def _back(ask: Ask, done: str) -> Redirect:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from windlass.api.checks import check
+from windlass.dashboard import first
 from windlass.dashboard.asking import Ask, Page, Redirect, View, chosen, queried
 from windlass.dashboard.payloads import payload
 from windlass.model.item import ListItems
@@ -17,6 +18,7 @@ from windlass.model.signal import (
     SignalVerb,
     SteerSignal,
 )
+from windlass.rules.explain.words import capital
 from windlass.rules.signal_words import in_words
 
 KINDS = {name: name for name in ("run", "workflow", "pipeline", "item", "time")}
@@ -46,14 +48,14 @@ async def show_all(ask: Ask) -> Page:
         "is_filtered": any(filters.values()) or bool(before),
         "statuses": [status.value for status in SignalStatus],
         "kinds": list(KINDS),
+        "first_signal": first.SIGNAL,
         "next": None if found.next is None else ask.to("signals") + queried({**filters, "before": found.next}),
     }
     return Page("signals.html", values)
 
 
 def _text(signal: Signal) -> str:
-    text = in_words(signal)
-    return text[:1].upper() + text[1:]
+    return capital(in_words(signal))
 
 
 async def show(ask: Ask) -> Page:

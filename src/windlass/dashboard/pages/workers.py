@@ -19,18 +19,23 @@ async def show(ask: Ask) -> Page:
     values = {
         "title": "Workers",
         "place": "workers",
-        "every": 5_000,
+        "every": 2_000,
         "workers": [_row(worker, now=ask.now) for worker in found[:MOST_ROWS]],
+        "hidden": f"{len(found) - MOST_ROWS:,} more are not shown." if len(found) > MOST_ROWS else "",
     }
     return Page("workers.html", values)
 
 
 def _row(worker: Worker, *, now: Instant) -> dict[str, Any]:
-    names = sorted({f"{lane.name} ({lane.queue})" for lane in worker.served} | {item.name for item in worker.pipelines})
+    served: dict[str, set[str]] = {}
+    for lane in worker.served:
+        served.setdefault(f"queue {lane.queue}:", set()).add(lane.name)
+    for item in worker.pipelines:
+        served.setdefault("pipelines:", set()).add(item.name)
     return {
         "worker": worker,
         "standing": standing(worker, now=now, silent_for=LIVE_FOR).value,
-        "serves": ", ".join(names),
+        "serves": [(what, sorted(names)) for what, names in sorted(served.items())],
     }
 
 

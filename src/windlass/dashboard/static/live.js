@@ -1,77 +1,191 @@
-// Keeps an open page true: when something has changed, asks for the page again and puts in the parts that differ.
-// What somebody has opened, and where they type, is left alone.
+// Keeps an open page true: when something has changed, asks for the page again and changes only what differs.
+// What somebody has opened, closed, focused or typed is left alone.
 
 const main = document.querySelector("main[data-live]");
 const sign = document.querySelector("#live");
-let source = null, wanted = false, asking = false, last = 0;
+const AFRESH = 5000; // until somebody who was turned away knocks again
+
+let source = null;
+let isWanted = false; // something has changed since the page was asked for
+let isAsking = false;
+let restUntil = 0; // a page that takes long is asked for less often
+let last = Date.now();
 
 const parts = (root) => root.querySelectorAll("[data-part]");
-const served = new Map();  // the parts as the server sent them: what a person has unfolded since is no difference
+const served = new Map(); // the parts as the server sent them: what a person has unfolded since is no difference
 for (const part of parts(document)) served.set(part.dataset.part, part.innerHTML);
 
+function say(text, isGood = false) {
+  if (!sign) return;
+  if (sign.textContent !== text) sign.textContent = text;
+  sign.classList.toggle("good", isGood);
+}
+
+// Somebody answers a question here, or types.
 const isBusy = (part) =>
   part.querySelector("details.ask[open]") !== null ||
   (part.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"));
 
-function say(text) {
-  if (sign && sign.textContent !== text) sign.textContent = text;
+// Make `old` what `fresh` is, node by node, so that focus, scrolling and folds stay where they are.
+function morph(old, fresh) {
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  if (old.nodeType !== Node.ELEMENT_NODE) return;
+  const isKept = (name) => name === "open" && old.nodeName === "DETAILS";
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !isKept(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes)
+    if (old.getAttribute(name) !== value && !isKept(name)) old.setAttribute(name, value);
+  morphChildren(old, fresh);
 }
 
-function replacePart(old, fresh) {
-  const open = new Set([...old.querySelectorAll("details[open][id]")].map((item) => item.id));
-  const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
-  const scrolled = [...old.querySelectorAll("[data-scroll][id]")].map((item) => [item.id, item.scrollLeft, item.scrollTop]);
-  old.replaceChildren(...fresh.childNodes);
-  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  for (const [id, left, top] of scrolled) document.getElementById(id)?.scrollTo(left, top);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+// What has an id is the same thing as before, wherever it stands now.
+function morphChildren(old, fresh) {
+  const known = new Map([...old.children].filter((item) => item.id).map((item) => [item.id, item]));
+  const wanted = new Set([...fresh.children].filter((item) => item.id).map((item) => item.id));
+  let at = old.firstChild;
+  const skipGone = () => {
+    while (at && at.id && !wanted.has(at.id)) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
+  };
+  for (const next of [...fresh.childNodes]) {
+    skipGone();
+    const same = next.id ? known.get(next.id) : null;
+    if (same && same.nodeName === next.nodeName) {
+      if (same === at) at = at.nextSibling;
+      else old.insertBefore(same, at);
+      morph(same, next);
+    } else if (at && !next.id && !at.id && at.nodeName === next.nodeName) {
+      const here = at;
+      at = at.nextSibling;
+      morph(here, next);
+    } else {
+      old.insertBefore(document.adoptNode(next), at);
+    }
+  }
+  while (at) {
+    const gone = at;
+    at = at.nextSibling;
+    gone.remove();
+  }
+}
+
+function takeOver(page) {
+  const fresh = new Map([...parts(page)].map((part) => [part.dataset.part, part]));
+  for (const part of parts(document)) {
+    const name = part.dataset.part;
+    const next = fresh.get(name);
+    if (!next || served.get(name) === next.innerHTML) continue;
+    if (isBusy(part)) continue; // its turn comes when the question is answered or closed
+    served.set(name, next.innerHTML);
+    morphChildren(part, next);
+  }
 }
 
 async function refresh() {
-  if (asking || document.hidden) { wanted = true; return; }
-  asking = true; wanted = false; last = Date.now();
+  if (isAsking || document.hidden) {
+    isWanted = true;
+    return;
+  }
+  isAsking = true;
+  isWanted = false;
+  last = Date.now();
   try {
-    const answer = await fetch(location.href, { headers: { "X-Windlass-Live": "1" }, redirect: "manual" });
-    if (answer.status === 401) { say("Signed out: load the page again"); source?.close(); return; }
-    if (!answer.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const fresh = new Map([...parts(page)].map((part) => [part.dataset.part, part]));
-    for (const part of parts(document)) {
-      const name = part.dataset.part, next = fresh.get(name);
-      if (!next || served.get(name) === next.innerHTML) continue;
-      if (isBusy(part)) { wanted = true; continue; }
-      served.set(name, next.innerHTML);
-      replacePart(part, next);
-    }
-  } catch { say("Offline"); } finally { asking = false; }
+    const answer = await fetch(location.href, { redirect: "manual" });
+    if (answer.status === 401) return end();
+    if (!answer.ok) return say("Not up to date");
+    takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    if (source && source.readyState === EventSource.OPEN) say("Live", true);
+  } catch {
+    say("Offline");
+  } finally {
+    isAsking = false;
+    restUntil = Date.now() + 4 * (Date.now() - last);
+  }
 }
 
 function listen() {
+  source?.close();
   source = new EventSource(main.dataset.live);
-  source.onopen = () => say("Live");
-  source.onerror = () => say("Reconnecting…");
-  source.addEventListener("changed", refresh);
-  source.addEventListener("ended", () => { source.close(); say("Signed out: load the page again"); });
+  source.onopen = () => say("Live", true);
+  source.onerror = () => {
+    say("Reconnecting…");
+    if (source && source.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || listen(), AFRESH);
+  };
+  source.addEventListener("changed", () => (isWanted = true));
+  source.addEventListener("ended", end);
 }
 
+function rest() {
+  source?.close();
+  source = null;
+}
+
+function end() {
+  rest();
+  clearInterval(ticking);
+  say("Signed out: load the page again");
+}
+
+function tick() {
+  const every = Number(main.dataset.every);
+  const isDue = isWanted || (every > 0 && Date.now() - last >= every);
+  if (isDue && Date.now() >= restUntil && source) refresh();
+}
+
+let ticking = 0;
 if (main) {
-  listen();
-  const every = Number(main.dataset.every) || 15000;
-  setInterval(() => { if (wanted || Date.now() - last >= every) refresh(); }, 1000);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
-  addEventListener("pagehide", () => source?.close());
-  // Coming back by the browser's own button: the page is shown as it was left, and nobody tells it anything.
-  addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
+  // What was done is said once, and not again to whoever gets this address or loads it anew.
+  const here = new URL(location.href);
+  if (here.searchParams.has("done")) {
+    here.searchParams.delete("done");
+    history.replaceState(null, "", here);
+  }
+  if (!document.hidden) listen();
+  ticking = setInterval(tick, 500);
+  // Nobody looks: a browser has few connections to one server, and another page may want this one.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return rest();
+    listen();
+    refresh();
+  });
+  addEventListener("pagehide", rest);
+  // Coming back by the browser's own button: the page is shown as it was left.
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    for (const form of document.forms) delete form.dataset.sent;
+    listen();
+    refresh();
+  });
 }
 
-// A click beside an open question closes it, and so does Escape.
+// One question at a time: a click beside it closes it, and so does Escape. Then the page catches up.
+const open = () => document.querySelectorAll("details.ask[open]");
 document.addEventListener("click", (event) => {
-  for (const ask of document.querySelectorAll("details.ask[open]")) if (!ask.contains(event.target)) ask.open = false;
+  for (const ask of open()) if (!ask.contains(event.target)) ask.open = false;
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
-  for (const ask of document.querySelectorAll("details.ask[open]")) { ask.open = false; ask.querySelector("summary").focus(); }
+  for (const ask of open()) {
+    ask.open = false;
+    ask.querySelector("summary").focus();
+  }
 });
+document.addEventListener(
+  "toggle",
+  (event) => {
+    if (!event.target.matches("details.ask")) return;
+    if (event.target.open) event.target.querySelector("input:not([type=hidden]), button")?.focus();
+    else isWanted = true;
+  },
+  true,
+);
+document.addEventListener("focusout", () => (isWanted = true));
+
 // A form is sent once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post") return;

@@ -78,7 +78,7 @@ class Coordinator:
             Duty("expire_workers", self._expire_workers),
             Duty("expire_runs", self._expire_runs),
             Duty("mend_graphs", self._mend_graphs),
-            Duty("count_minutes", self._count_minutes),  # before what is counted is removed
+            Duty("count_minutes", self._count_minutes),  # before prune, which removes what it counts
             Duty("prune", self._prune_ended),
         )
 
@@ -232,5 +232,5 @@ class Coordinator:
         return Done(self._prune.removed - before, is_more)
 
     async def _count_minutes(self) -> Done:
-        # Whether there is more is known at the next round: a picture may be a little late.
-        return Done(await count_minutes.tick(self._parts))
+        done = await count_minutes.tick(self._parts)
+        return Done(done, is_more=done > 0)

@@ -7,12 +7,12 @@ it, and moves the mark in the same transaction. So a minute is counted once, and
 from __future__ import annotations
 
 from windlass.engine.parts import Parts
-from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
+from windlass.model.time import DAY, MINUTE, SECOND, Duration, Instant
 from windlass.store.base import Tx
 from windlass.store.queries.minutes import MinuteQueries
 
 GRACE = Duration(10 * SECOND)  # for whoever is about to commit
-MOST = Duration(HOUR)  # at once
+MOST = Duration(5 * MINUTE)  # in one transaction
 KEEP = Duration(7 * DAY)  # and the farthest that is caught up with
 
 

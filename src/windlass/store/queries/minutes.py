@@ -22,12 +22,11 @@ class MinuteQueries:
         return [
             Minute(
                 minute=row[0],
-                queue=row[1],
-                completed=row[2],
-                failed=row[3],
-                cancelled=row[4],
-                took_sum=row[5],
-                took_max=row[6],
+                ended=row[1],
+                failed=row[2],
+                started=row[3],
+                took_sum=row[4],
+                took_max=row[5],
             )
             for row in rows
         ]

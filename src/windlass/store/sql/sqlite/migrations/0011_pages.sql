@@ -2,6 +2,7 @@
 
 -- Few, whatever the history is; led by the status, so that it is taken for nothing else.
 create index runs_failed on runs (namespace, status, id) where status = 'failed';
+create index runs_failed_alone on runs (namespace, status, id) where status = 'failed' and parent is null;
 create index runs_paused on runs (namespace, status, id) where status = 'paused';
 -- By status, so that whoever only asks whether a run has a time of its end goes by other indexes.
 create index runs_ended on runs (finished_at) where status in ('completed', 'failed', 'cancelled', 'skipped');
@@ -9,16 +10,17 @@ create index runs_ended on runs (finished_at) where status in ('completed', 'fai
 create index steps_approvals on steps (namespace, kind, status, run_id, step_key)
     where kind = 'approval' and status = 'waiting';
 
+create index signals_paused on signals (namespace, status, id) where status = 'paused';
+
 create table minutes (
     namespace text    not null,
     minute    integer not null,
-    queue     text    not null,
-    completed integer not null,
+    ended     integer not null,
     failed    integer not null,
-    cancelled integer not null,
+    started   integer not null,
     took_sum  integer not null,
     took_max  integer not null,
-    primary key (namespace, minute, queue)
+    primary key (namespace, minute)
 ) strict, without rowid;
 
 create index minutes_age on minutes (minute);

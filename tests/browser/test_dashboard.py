@@ -169,7 +169,7 @@ async def visiting(browser: Browser, url: str, **options: Any) -> AsyncIterator[
         async with shop.app.worker(), server:
             context = await browser.new_context(**({"viewport": DESKTOP} | options))
             page = await context.new_page()
-            await page.goto(f"{server.http_url}/ui/login?code={links.make()}")
+            await page.goto(f"{server.http_url}/ui/-/login?code={links.make()}")
             yield Visit(shop, opened, server.http_url, context, page)
             await context.close()
     finally:

@@ -53,7 +53,6 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         page(lambda queries: queries.approvals(NAMESPACE, before=("~", ""), looked=LOOKED)),
         (APPROVALS, STEP, RUN),
     ),
-    "asked_in_run": (page(lambda queries: queries.asked(NAMESPACE, RunId("run_~"))), (APPROVALS, STEP)),
     "stopped_signals": (
         page(lambda queries: queries.stopped_signals(NAMESPACE, limit=LIMIT)),
         (SIGNALS, "firings_failed"),
@@ -89,6 +88,7 @@ ENTERED_BY = {
 }
 
 COLD = {
+    "asked_in_run": "reads by the index of open approvals those of one run, for people",
     "count_live_runs": "counts what is not over, up to a limit, for people",
     "search_live_runs": "reads what is not over, where that is less than a limit, for people",
     "list_minutes": "reads a range of its primary key, a row for each minute and queue, for people",

@@ -180,7 +180,7 @@ def make_dashboard(server: Server, opened: Served, links: LoginLinks) -> Any:
 
 
 def dashboard_url(server: Server, code: str | None) -> str:
-    return f"{server.http_url}/ui" if code is None else f"{server.http_url}/ui/login?code={code}"
+    return f"{server.http_url}/ui" if code is None else f"{server.http_url}/ui/-/login?code={code}"
 
 
 async def serve_alone(session: Session, options: ServerOptions, *, has_link: bool = False) -> None:

@@ -6,18 +6,18 @@ request ── a file of ours? ── a session? ── the form's token and ori
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
+from windlass.api.operations import OPERATIONS
 from windlass.api.statuses import HIDDEN, http_status
 from windlass.dashboard import live, rendering
-from windlass.dashboard.asking import ROOT, Ask, Desk, File, Page, Redirect, View, queried
+from windlass.dashboard.asking import LOGIN, LOGOUT, OUTSIDE, ROOT, Ask, Desk, File, Page, Redirect, View, queried
 from windlass.dashboard.pages.table import VIEWS
 from windlass.dashboard.session import cookie, is_of_session, token_of
 from windlass.errors import Forbidden, InvalidInput, NotAuthenticated, NotFound, WindlassError
@@ -42,13 +42,14 @@ class Dashboard:
             by_path.setdefault(view.path, {})[view.method] = view
         routes = [
             Route(ROOT, _Plain(self._begin)),
-            Route(f"{ROOT}/login", _Plain(self._login)),
-            Route(f"{ROOT}/logout", _Plain(self._logout)),
-            Route(f"{ROOT}/static/{{name}}", _Plain(self._static)),
-            Route(f"{ROOT}/{{namespace}}/live", _Plain(self._live)),
+            Route(LOGIN, _Plain(self._login, "GET", "HEAD", "POST")),
+            Route(LOGOUT, _Plain(self._logout, "GET", "HEAD", "POST")),
+            Route(f"{OUTSIDE}/static/{{name}}", _Plain(self._static)),
+            Route(f"{ROOT}/{{namespace}}/live", _Plain(self._live, "GET")),
         ]
         for path in sorted(by_path, key=lambda path: (path.count("{"), path)):
-            routes.append(Route(f"{ROOT}/{{namespace}}{path}", _Plain(self._viewer(by_path[path]))))
+            methods = (*by_path[path], *(["HEAD"] if "GET" in by_path[path] else []))
+            routes.append(Route(f"{ROOT}/{{namespace}}{path}", _Plain(self._viewer(by_path[path]), *methods)))
         self._router = Router(routes, redirect_slashes=False, default=_Plain(self._nothing))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +67,7 @@ class Dashboard:
 
     async def _static(self, answer: _Answer) -> None:
         found = rendering.static(answer.scope["path_params"]["name"])
-        if found is None or answer.method not in ("GET", "HEAD"):
+        if found is None:
             await self._nothing(answer)
         else:
             await answer.send(200, found.content, kind=found.kind, cache=b"max-age=31536000, immutable")
@@ -78,7 +79,11 @@ class Dashboard:
             form = await answer.form()
             token, wanted = form.get("token", "").strip(), form.get("next", "")
             try:
-                await self._desk.gate.admit(token, "server_info", None, peer=answer.peer, request_id=answer.request_id)
+                caller = await self._desk.gate.admit(
+                    token, "server_info", None, peer=answer.peer, request_id=answer.request_id
+                )
+                if OPERATIONS["list_runs"].roles.isdisjoint(caller.roles):
+                    raise Forbidden("This key is not made for looking: it has none of the roles that may see runs.")
             except WindlassError as error:
                 problem = NOT_ACCEPTED if isinstance(error, NotAuthenticated) else _said(error)
                 values = {"next": _inside(wanted), "problem": problem, "title": "Sign in"}
@@ -106,7 +111,7 @@ class Dashboard:
     async def _logout(self, answer: _Answer) -> None:
         token = answer.token
         if answer.method != "POST":
-            await answer.redirect(f"{ROOT}/login")
+            await answer.redirect(LOGIN)
             return
         answer.check_origin()
         if token is not None:
@@ -116,7 +121,7 @@ class Dashboard:
                 token, "server_info", None, peer=answer.peer, request_id=answer.request_id
             )
             await self._desk.links.end(caller.key)
-        await answer.redirect(f"{ROOT}/login", extra=(answer.cookie(""),))
+        await answer.redirect(LOGIN, extra=(answer.cookie(""),))
 
     # What needs one
 
@@ -138,9 +143,7 @@ class Dashboard:
 
     def _viewer(self, views: Mapping[str, View]) -> Any:
         async def view(answer: _Answer) -> None:
-            found = views.get("GET" if answer.method == "HEAD" else answer.method)
-            if found is None:
-                raise NotFound("page", f"{answer.method} {answer.scope['path']}")
+            found = views["GET" if answer.method == "HEAD" else answer.method]
             if found.method == "POST":
                 answer.check_origin()
             ask = await self._admitted(answer, found.operation)
@@ -203,15 +206,18 @@ class Dashboard:
 class _Plain:
     """A handler as an ASGI app: whatever it refuses becomes a page that says so, with the way back."""
 
-    def __init__(self, handler: Any) -> None:
-        self._handler = handler
+    def __init__(self, handler: Any, *methods: str) -> None:
+        self._handler, self._methods = handler, methods or ("GET", "HEAD")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = _Answer(scope, receive, send)
         try:
-            await self._handler(answer)
-        except asyncio.CancelledError:
-            raise
+            if answer.method in self._methods:
+                await self._handler(answer)
+            else:
+                await answer.refuse_method(self._methods)
+        except _Gone:
+            return
         except NotAuthenticated:
             values = {"next": answer.target if answer.method == "GET" else ROOT, "problem": SIGNED_OUT}
             page = Page("login.html", {**values, "title": "Sign in"}, 401)
@@ -224,6 +230,10 @@ class _Plain:
                 raise
             log.error("Request %s failed", answer.request_id, exc_info=error)
             await answer.refuse(error, f"Something went wrong here. The server's log has it under {answer.request_id}.")
+
+
+class _Gone(Exception):
+    """Whoever asked has left before they had said everything."""
 
 
 class _Answer:
@@ -244,14 +254,19 @@ class _Answer:
     @property
     def target(self) -> str:
         """Where this is, to come back to: without what was just done."""
-        return _inside(quote(self.scope["path"]) + queried({**self.query(), "done": None}))
+        try:
+            return _inside(quote(self.scope["path"]) + queried({**self.query(), "done": None}))
+        except InvalidInput:  # which is said elsewhere
+            return _inside(quote(self.scope["path"]))
 
     @property
     def token(self) -> str | None:
         return token_of(self.scope["headers"], host=self.header(b"host"))
 
     def cookie(self, token: str) -> tuple[bytes, bytes]:
-        return cookie(token, host=self.header(b"host"), is_tls=self.is_tls)
+        """Something else may speak TLS for this server: the browser says so with the form."""
+        is_tls = self.is_tls or self.header(b"origin").startswith("https://")
+        return cookie(token, host=self.header(b"host"), is_tls=is_tls)
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), "")
@@ -285,7 +300,7 @@ class _Answer:
         while is_more:
             message = await self.receive()
             if message["type"] != "http.request":
-                raise asyncio.CancelledError
+                raise _Gone
             parts, is_more = parts + message.get("body", b""), message.get("more_body", False)
             if len(parts) > MAX_FORM:
                 raise InvalidInput(f"A form has at most {MAX_FORM:,} bytes.")
@@ -308,6 +323,11 @@ class _Answer:
         if self.ask is not None and referred:
             values["back"] = _inside(self.ask.form.get("back", "")) or back
         await self.show(Page("message.html", values, status), self.ask)
+
+    async def refuse_method(self, methods: Sequence[str]) -> None:
+        text = f"This address takes {', '.join(methods)}."
+        page = Page("message.html", {"title": "That cannot be done here", "text": text, "back": ROOT}, 405)
+        await self.show(page, extra=((b"allow", ", ".join(methods).encode()),))
 
     async def redirect(self, url: str, *, extra: Any = ()) -> None:
         await self.send(303, b"", kind="text/plain", extra=((b"location", url.encode()), *extra))

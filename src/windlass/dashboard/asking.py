@@ -22,6 +22,8 @@ from windlass.rules.limits import check_run_id
 from windlass.runtime import Clock, Ids
 
 ROOT = "/ui"
+OUTSIDE = f"{ROOT}/-"  # what belongs to no namespace: none can have this name
+LOGIN, LOGOUT = f"{OUTSIDE}/login", f"{OUTSIDE}/logout"
 MOST_STREAMS = 100  # pages that one key may hold open
 NOTICED = Duration(20 * MILLISECOND)  # what is counted faster is counted again
 

@@ -30,6 +30,7 @@ from windlass.rules.workers import LIVE_FOR, is_live, said_goodbye, standing
 LOST_FOR = Duration(15 * MINUTE)  # it is shown, whether or not another has taken its place
 SILENT = "It says nothing any more: dead, stuck or cut off. What it held is taken over by others by itself."
 LOST = "It ended without a word: killed, crashed or cut off. What it held was given to others."
+MOST = 20  # of each kind: whoever has more to do begins with these
 LONGEST = 400  # characters of what went wrong; its own page has all of it
 
 To = Callable[..., str]
@@ -74,17 +75,18 @@ def needs(seen: Situation, to: To) -> list[Need]:
         for effect in seen.effects
         if effect.status is EffectStatus.INDETERMINATE and effect.subject_kind is SubjectKind.RUN
     ]
+    stopped = [item for item in seen.pipelines if item.view.pipeline.status is PipelineStatus.ATTENTION]
     told = {*(effect.subject for effect in open_effects), *(item.run.id for item in seen.attention.approvals)}
     return [
-        *(_of_effect(effect, to) for effect in open_effects),
-        *(_of_pipeline(item, to) for item in seen.pipelines if item.view.pipeline.status is PipelineStatus.ATTENTION),
+        *(_of_effect(effect, to) for effect in open_effects[:MOST]),
+        *(_of_pipeline(item, to) for item in stopped[:MOST]),
         *(_of_failed(found, to) for found in seen.attention.failed),
         *(_of_signal(signal, to) for signal in seen.attention.signals),
         *(_of_approval(item, to) for item in seen.attention.approvals),
         *(_of_paused(found, to) for found in seen.attention.paused if found.run.id not in told),
-        *_of_workers(seen, to),
-        *_of_schedules(seen, to),
-        *_of_queues(seen, to),
+        *_of_workers(seen, to)[:MOST],
+        *_of_schedules(seen, to)[:MOST],
+        *_of_queues(seen, to)[:MOST],
     ]
 
 

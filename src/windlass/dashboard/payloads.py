@@ -19,12 +19,25 @@ MASK = "••••••"
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 SECRETS = frozenset(
     {
-        *("password", "passwd", "pwd", "passphrase", "secret", "secrets", "token", "apikey"),
+        *(
+            "password",
+            "passwd",
+            "pwd",
+            "passphrase",
+            "secret",
+            "secrets",
+            "token",
+            "apikey",
+            "passwords",
+            "auth",
+            "bearer",
+        ),
         *("authorization", "cookie", "credential", "credentials"),
     }
 )
 PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key")})
 NAMES = re.compile(r'"((?:[^"\\]|\\.){1,200}+)"\s*:')
+IN_URLS = re.compile(r"(://[^/\s:@]{0,200}:)[^/\s@]{1,200}@")
 DEEPEST = 40
 HIDDEN = "It is large, and holds something that sounds like a secret. All of it is one click away."
 
@@ -48,7 +61,7 @@ def payload(data: bytes | None, *, size: int | None = None, is_call: bool = Fals
     whole = len(data) if size is None else size
     if whole > LONGEST or len(data) < whole:
         text = data[:LONGEST].decode(errors="replace")
-        return Payload(text=HIDDEN if _has_secret(text) else text, size=whole, is_cut=True)
+        return Payload(text=HIDDEN if _has_secret(text) else IN_URLS.sub(rf"\1{MASK}@", text), size=whole, is_cut=True)
     try:
         value = masked(_codec.decode(data))
     except WindlassError:
@@ -82,7 +95,7 @@ def masked(value: Any, depth: int = 0) -> Any:
         return [masked(item, depth + 1) for item in value]
     if isinstance(value, tuple):
         return tuple(masked(item, depth + 1) for item in value)
-    return value
+    return IN_URLS.sub(rf"\1{MASK}@", value) if isinstance(value, str) else value
 
 
 def _laid_out(value: Any) -> str:

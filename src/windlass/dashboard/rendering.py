@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from msgspec import Struct
 
 from windlass.dashboard import words
-from windlass.dashboard.asking import ROOT, Ask, Page
+from windlass.dashboard.asking import LOGIN, LOGOUT, OUTSIDE, ROOT, Ask, Page
 from windlass.dashboard.session import form_token
 
 POLICY = (
@@ -69,7 +69,7 @@ def static_url(name: str) -> str:
     """It changes with what the file says, so a browser may keep it."""
     found = static(name)
     assert found is not None
-    return f"{ROOT}/static/{name}?v={sha256(found.content).hexdigest()[:12]}"
+    return f"{OUTSIDE}/static/{name}?v={sha256(found.content).hexdigest()[:12]}"
 
 
 @cache
@@ -80,6 +80,7 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=words.plain,
     )
     made.filters.update(span=words.span, status=words.status, short=words.short, size=words.size, exact=words.exact)
     made.filters.update(last_name=words.last_name)
@@ -93,7 +94,7 @@ async def render(page: Page, ask: Ask | None) -> bytes:
 
 
 def _shared(ask: Ask | None) -> Mapping[str, Any]:
-    common = {"root": ROOT, "static": static_url}
+    common = {"root": ROOT, "login": LOGIN, "logout": LOGOUT, "static": static_url}
     if ask is None:
         return {**common, "ask": None, "done": "", "place": ""}
     return {

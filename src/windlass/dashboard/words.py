@@ -43,6 +43,7 @@ LOUD = frozenset({"Needs attention", "silent", "lost", "late", "blocked", "broke
 
 # A command up to a comma, or the id of a run.
 MENTIONED = re.compile(r"\bwindlass(?: (?!or |and )[^\s,]*[^\s,.:;])+|(?P<run>\brun_[0-9A-Z]{26}\b)")
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 LINK, CODE = Markup('<a href="{1}">{0}</a>'), Markup("<code>{0}</code>")
 
 
@@ -68,9 +69,14 @@ def last_name(type: str) -> str:
     return type.rpartition(".")[2]
 
 
+def plain(value: object) -> object:
+    """Text as it is read: what would turn it round, move the cursor or hide is written out."""
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value) if type(value) is str else value
+
+
 def said(text: str, link: Callable[[str], str]) -> Markup:
     """Sentences about something: runs in them are links, and what can be typed looks like it."""
-    parts, end = [], 0
+    text, parts, end = str(plain(text)), [], 0
     for found in MENTIONED.finditer(text):
         shown = LINK.format(found[0], link(found[0])) if found["run"] else CODE.format(found[0])
         parts += [escape(text[end : found.start()]), shown]
@@ -84,7 +90,7 @@ def span(duration: int | None) -> str:
 
 def status(value: object) -> Markup:
     """A state as a pill: its sign, its word, and a colour that says no more than these."""
-    word = str(getattr(value, "value", value))
+    word = str(plain(getattr(value, "value", value)))
     style = "loud" if word in LOUD else word.lower().replace(" ", "-").replace(":", "-")
     return Markup('<span class="pill is-{}"><i aria-hidden="true">{}</i>{}</span>').format(
         style, SIGNS.get(word, "•"), word.replace("_", " ")

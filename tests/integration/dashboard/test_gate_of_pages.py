@@ -105,10 +105,10 @@ async def test_what_is_done_stands_in_the_audit_under_the_key(memory_office: Off
 @pytest.mark.spec("security:S-42")
 async def test_a_link_signs_in_once_and_not_for_long(memory_office: Office) -> None:
     code, late = memory_office.links.make(), memory_office.links.make()
-    first = await memory_office.visitor().get(f"/ui/login?code={code}")
-    again = await memory_office.visitor().get(f"/ui/login?code={code}")
+    first = await memory_office.visitor().get(f"/ui/-/login?code={code}")
+    again = await memory_office.visitor().get(f"/ui/-/login?code={code}")
     memory_office.clock.advance("11m")  # type: ignore[attr-defined]
-    too_late = await memory_office.visitor().get(f"/ui/login?code={late}")
+    too_late = await memory_office.visitor().get(f"/ui/-/login?code={late}")
 
     assert (first.status_code, first.headers["location"]) == (303, "/ui")
     assert [again.status_code, too_late.status_code] == [401, 401]
@@ -120,7 +120,7 @@ async def test_a_link_signs_in_once_and_not_for_long(memory_office: Office) -> N
 
 
 async def test_a_session_by_a_link_ends_by_itself(memory_office: Office) -> None:
-    answer = await memory_office.visitor().get(f"/ui/login?code={memory_office.links.make()}")
+    answer = await memory_office.visitor().get(f"/ui/-/login?code={memory_office.links.make()}")
     token = answer.cookies[SESSION]
     visitor = memory_office.visitor(token)
     before = await visitor.get(UI)
@@ -147,8 +147,8 @@ async def test_a_key_that_is_revoked_ends_its_sessions(memory_office: Office) ->
 
 async def test_signing_in_with_a_token(memory_office: Office) -> None:
     token, visitor = await memory_office.token(Role.VIEWER), memory_office.visitor()
-    wrong = await visitor.post("/ui/login", data={"token": "wl_wrong", "next": UI}, headers={"origin": BASE})
-    right = await visitor.post("/ui/login", data={"token": token, "next": f"{UI}/runs"}, headers={"origin": BASE})
+    wrong = await visitor.post("/ui/-/login", data={"token": "wl_wrong", "next": UI}, headers={"origin": BASE})
+    right = await visitor.post("/ui/-/login", data={"token": token, "next": f"{UI}/runs"}, headers={"origin": BASE})
 
     assert (wrong.status_code, "not accepted" in wrong.text) == (401, True)
     assert (right.status_code, right.headers["location"]) == (303, f"{UI}/runs")
@@ -161,7 +161,7 @@ async def test_signing_in_with_a_token(memory_office: Office) -> None:
 async def test_nobody_is_sent_elsewhere_after_signing_in(memory_office: Office, next: str) -> None:
     token = await memory_office.token()
     answer = await memory_office.visitor().post(
-        "/ui/login", data={"token": token, "next": next}, headers={"origin": BASE}
+        "/ui/-/login", data={"token": token, "next": next}, headers={"origin": BASE}
     )
     assert answer.headers["location"] == "/ui"
 
@@ -169,9 +169,9 @@ async def test_nobody_is_sent_elsewhere_after_signing_in(memory_office: Office, 
 async def test_signing_out_forgets_the_session_in_the_browser(memory_office: Office) -> None:
     visitor = await memory_office.signed_in()
 
-    answer = await act(visitor, "/ui/logout")
+    answer = await act(visitor, "/ui/-/logout")
 
-    assert (answer.status_code, answer.headers["location"]) == (303, "/ui/login")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/ui/-/login")
     assert "Max-Age=0" in answer.headers["set-cookie"]
 
 
@@ -194,7 +194,7 @@ async def test_the_beginning_leads_to_the_pages(memory_office: Office) -> None:
     assert (await visitor.get("/ui")).headers["location"] == UI
 
 
-@pytest.mark.parametrize("path", ["/ui/static/no.js", "/ui/static/..%2fapp.py", "/ui/default/nothing", "/ui/x/y/z"])
+@pytest.mark.parametrize("path", ["/ui/-/static/no.js", "/ui/-/static/..%2fapp.py", "/ui/default/nothing", "/ui/x/y/z"])
 async def test_there_is_nothing_under_other_addresses(memory_office: Office, path: str) -> None:
     visitor = await memory_office.signed_in()
     assert (await visitor.get(path)).status_code == 404
@@ -202,5 +202,5 @@ async def test_there_is_nothing_under_other_addresses(memory_office: Office, pat
 
 @pytest.mark.parametrize("name", ["style.css", "live.js", "icon.svg"])
 async def test_files_of_ours_need_no_session(memory_office: Office, name: str) -> None:
-    answer = await memory_office.visitor().get(f"/ui/static/{name}")
+    answer = await memory_office.visitor().get(f"/ui/-/static/{name}")
     assert (answer.status_code, answer.headers["x-content-type-options"]) == (200, "nosniff")

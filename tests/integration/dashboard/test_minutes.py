@@ -30,7 +30,7 @@ async def test_a_minute_is_counted_once_it_is_over_by_one_of_two(harness: Harnes
     again = await count_minutes.tick(parts)
 
     assert (before, again) == (0, 0)
-    assert sorted(map(bool, found)) == [False, True]
+    assert sum(map(bool, found)) <= 1  # none, if the coordinator of the worker was there before
     (minute,) = await counted(harness)
     assert (minute.ended, minute.failed, minute.started) == (5, 1, 5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,11 +20,13 @@ from windlass.model.pipeline_commands import (
     SkipInput,
     SteerPipeline,
     TopicView,
+    Trace,
 )
 from windlass.rules.limits import check_name
 from windlass.rules.pipeline_words import needed_from_person
 
 MOST_ROWS = 25
+MOST_EVENTS, MOST_BYTES = 200, 4 * 1024  # of an input, and of the payload of each
 
 
 async def show_all(ask: Ask) -> Page:
@@ -91,18 +94,22 @@ async def show(ask: Ask) -> Page:
 
 async def show_input(ask: Ask) -> Page:
     trace = await ask.service.pipelines.trace_input(ask.namespace, _name(ask), InputId(ask.path["input"]))
-    events = [
+    events = await asyncio.to_thread(_events, trace)
+    values = {"title": "Input", "place": "pipelines", "pipeline": _name(ask), "trace": trace, "events": events}
+    return Page("input.html", values)
+
+
+def _events(trace: Trace) -> list[dict[str, Any]]:
+    return [
         {
             "status": event.status,
             "topic": event.topic,
             "id": event.id,
-            "payload": payload(event.payload),
+            "payload": payload(event.payload[:MOST_BYTES], size=len(event.payload)),
             "at": event.updated_at,
         }
-        for event in trace.events[:200]
+        for event in trace.events[:MOST_EVENTS]
     ]
-    values = {"title": "Input", "place": "pipelines", "pipeline": _name(ask), "trace": trace, "events": events}
-    return Page("input.html", values)
 
 
 def _name(ask: Ask) -> str:

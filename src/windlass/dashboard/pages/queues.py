@@ -15,6 +15,8 @@ from windlass.model.queue import QueueView
 from windlass.rules.limits import check_queue
 from windlass.rules.queues import warning
 
+MOST_ROWS = 200
+
 
 async def show(ask: Ask) -> Page:
     queues = await ask.desk.list_queues(ask.namespace)
@@ -23,7 +25,11 @@ async def show(ask: Ask) -> Page:
 
 
 def rows(queues: Iterable[QueueView]) -> list[dict[str, Any]]:
-    return [{**msgspec.structs.asdict(queue), "warning": warning(queue)} for queue in queues]
+    """The fullest first, where there are too many for a page."""
+    found = list(queues)
+    if len(found) > MOST_ROWS:
+        found = sorted(found, key=lambda queue: -queue.due)[:MOST_ROWS]
+    return [{**msgspec.structs.asdict(queue), "warning": warning(queue)} for queue in found]
 
 
 async def pause(ask: Ask) -> Redirect:

@@ -13,6 +13,7 @@ from windlass.store.queries.minutes import MinuteQueries
 
 GRACE = Duration(10 * SECOND)  # for whoever is about to commit
 MOST = Duration(5 * MINUTE)  # in one transaction
+AHEAD = Duration(5 * MINUTE)  # more than clocks of servers differ
 KEEP = Duration(7 * DAY)  # and the farthest that is caught up with
 
 
@@ -24,6 +25,8 @@ async def tick(parts: Parts) -> int:
         now, seen = await tx.now(), await minutes.counted_until()
         until = Instant((now - GRACE) // MINUTE * MINUTE)
         since = Instant(max(int(seen or 0), until - KEEP))
+        if since > until + AHEAD:  # the clock was ahead, and was set right
+            return seen, until, until
         if since >= until:
             return None
         first = await minutes.first_ended(since=since, until=until)

@@ -69,7 +69,7 @@ class _App:
         sender = _Sender(send)
         request_id = self._site.ids.request()
         try:
-            checked = self._checked(scope, request_id)
+            checked = self._checked(_typed(scope) if self._dashboard is not None else scope, request_id)
             await self._answerer(checked)(checked, receive, sender)
         except CallerGone:
             return
@@ -102,6 +102,14 @@ class _App:
             raise not_found() from None
         added = {"path": path, "raw_path": raw_path, "root_path": "", "windlass.host": host}
         return {**scope, **added, "windlass.request_id": request_id}
+
+
+def _typed(scope: Scope) -> Scope:
+    """Whoever types the address of a page may end it with a slash."""
+    raw_path = scope.get("raw_path") or scope["path"].encode()
+    if scope["type"] != "http" or not (raw_path.startswith(b"/ui/") and raw_path.endswith(b"/")):
+        return scope
+    return {**scope, "raw_path": raw_path[:-1], "path": scope["path"][:-1]}
 
 
 class _Sender:

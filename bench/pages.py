@@ -1,7 +1,8 @@
 """How long does a page of the dashboard take the server, and does a long history make it longer?
 
-Two databases of a store side by side, one with 1,000 runs that are over and one with 100,000 and 1,000,000 rows of log,
-both of the last three hours.
+Two databases of a store side by side, one with 1,000 runs and one with 100,000 and 1,000,000 rows of log, both of the
+last three hours. The same 400 wait in both: what is over is what grows. Then 10,000 more that wait, for the page that
+counts them.
 """
 
 from __future__ import annotations
@@ -33,8 +34,15 @@ MORE = (
     " from log g where g.seq <= (select max(seq) from log) and g.subject_kind = 'run' and g.to_status = 'running'"
 )
 
-# As loaded, everything has ended just now; spread like this, about as much has ended in one minute as in another.
-EARLIER = "update runs set finished_at = finished_at - abs({random}) % {span}"
+WAITING = {"tomorrow": 200, "due": 200}
+MORE_WAITING = 10_000
+
+# As loaded, everything has ended well and just now; after this, about as much has ended in one minute as in another.
+EARLIER = (
+    "update runs set finished_at = finished_at - abs({random}) % {span} where finished_at is not null",
+    "update runs set started_at = finished_at - 100000 - abs({random}) % 1000000 where finished_at is not null",
+    "update runs set status = 'failed' where finished_at is not null and abs({random}) % 5 = 0",
+)
 
 
 def measure_pages(course: Course) -> None:
@@ -48,7 +56,9 @@ def _history(course: Course, store: str) -> None:
     with course.databases.fresh(store) as long, course.databases.fresh(store) as short:
         course.say(f"loading {many:,} runs with {LOG_OF_EACH} rows of log each ({store}) …")
         for url, count in ((long, many), (short, FEW)):
-            asyncio.run(load(url, "finished", count=count))
+            asyncio.run(load(url, "finished", count=count - sum(WAITING.values())))
+            for kind, number in WAITING.items():
+                asyncio.run(load(url, kind, count=number))
             asyncio.run(_lengthen(url))
             asyncio.run(_count(url))
             asyncio.run(settle(url))
@@ -59,6 +69,10 @@ def _history(course: Course, store: str) -> None:
             slowest.append(here["slowest_ms"])
             ratios.append(max(here[name] / there[name] for name in here if name != "slowest_ms"))
             course.say(", ".join(f"{name[:-3]} {here[name]:.1f}/{there[name]:.1f}" for name in sorted(here)))
+        asyncio.run(load(long, "tomorrow", count=MORE_WAITING))
+        asyncio.run(settle(long))
+        waiting = [PAGES.run("pages", url=long, size=sizes.requests).figures for _ in range(sizes.rounds)]
+        course.add("page_waiting", store, [figures["queues_ms"] for figures in waiting])
         course.add("page", store, slowest)
         course.add("page_flat", store, ratios)
 
@@ -76,14 +90,16 @@ async def _lengthen(url: str) -> None:
         connection = apsw.Connection(location.target)
         with connection:
             _repeat_on_sqlite(connection, more)
-            connection.execute(EARLIER.format(random="random()", span=SPAN))
+            for statement in EARLIER:
+                connection.execute(statement.format(random="random()", span=SPAN))
         connection.close()
         return
     server = await asyncpg.connect(location.target, server_settings={"search_path": SCHEMA})
     last = await server.fetchval("select max(seq) from log")
     for _ in range(more):
         await server.execute(MORE.replace("(select max(seq) from log)", str(last)), timeout=600)
-    await server.execute(EARLIER.format(random="(random() * 1e15)::bigint", span=SPAN), timeout=600)
+    for statement in EARLIER:
+        await server.execute(statement.format(random="(random() * 1e15)::bigint", span=SPAN), timeout=600)
     await server.execute("vacuum runs", timeout=600)
     await server.close()
 

@@ -192,6 +192,7 @@ FIGURES = (
         "pages",
     ),
     Figure("page_flat", "each page over the same with 1,000 runs, the worst of them", "×", both(at_most(1.5)), "pages"),
+    Figure("page_waiting", "the page of queues when 10,000 more runs wait, p50", "ms"),
     Figure("picture", "the page of a graph of 1,000 jobs, all of them drawn, p50", "ms", both(at_most(200)), "pages"),
     Figure("picture_folded", "the same with its groups folded, p50", "ms", both(at_most(200)), "pages"),
     Figure("replay", "replay of 1,000 steps after a re-claim, p50", "ms", both(at_most(50)), "replay"),

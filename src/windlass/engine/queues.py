@@ -9,7 +9,7 @@ from windlass.rules.queues import RATE_FOR, QueueFacts, views
 from windlass.store.base import Tx
 from windlass.store.queries.queues import QueueQueries
 
-MOST_ENDED = 5_000  # that are counted: what is asked often must not cost more the faster everything goes
+MOST_ENDED = 1_000  # that are counted: what is asked often must not cost more the faster everything goes
 
 
 async def list_queues(parts: Parts, namespace: str) -> tuple[QueueView, ...]:

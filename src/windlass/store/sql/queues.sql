@@ -23,7 +23,7 @@ select r.queue, r.status, count(*) as runs
 -- The last runs that ended in a span until now, by queue; without a queue: those of other namespaces.
 select case when e.namespace = :namespace then e.queue end as queue, count(*) as runs, min(e.finished_at) as earliest
   from (select r.namespace, r.queue, r.finished_at from runs r
-         where r.status in ('completed', 'failed', 'cancelled', 'skipped') and r.finished_at > {now} - :span
+         where r.status in ('completed', 'failed', 'cancelled', 'skipped') and r.finished_at > (select {now} - :span)
          order by r.finished_at desc
          limit :most) as e
  group by 1;

@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check lint types types-of-users imports bench proto spec clean
+.PHONY: help demo test torture check lint types types-of-users imports bench pictures proto spec clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,6 +21,7 @@ help:
 	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
 	@echo 'make check   lint, format, types, imports'
 	@echo 'make bench   measure this machine, beside peers and targets (BENCH="--quick" is a short look)'
+	@echo 'make pictures take the pictures of the dashboard anew (five minutes, and a browser)'
 	@echo 'make proto   make the code of the wire from proto/ again'
 	@echo 'make spec    which demands of the specification are tested'
 	@echo 'make clean   remove everything made here, .venv included'
@@ -61,6 +62,9 @@ imports: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python -m bench.run $(BENCH)
+
+pictures: $(STAMP)
+	@$(BIN)/python docs/pictures/take.py
 
 proto: $(STAMP)
 	@$(BIN)/python -m grpc_tools.protoc --proto_path=proto --python_out=src --pyi_out=src proto/windlass/v1/*.proto

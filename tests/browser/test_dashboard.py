@@ -94,7 +94,15 @@ class Shop:
         async def nap(ctx: Context) -> None:
             await ctx.sleep("1h")
 
-        self.refund, self.order, self.slow, self.nap = refund, order, slow, nap
+        self.go_on = go_on = app.event("go_on", str)
+
+        @app.workflow
+        async def parent(ctx: Context) -> str:
+            await ctx.receive(go_on)
+            await ctx.run(nap)
+            return "rested"
+
+        self.refund, self.order, self.slow, self.nap, self.parent = refund, order, slow, nap, parent
         self._declare_others(app)
 
     def _declare_others(self, app: App) -> None:
@@ -226,6 +234,83 @@ async def test_a_page_changes_by_itself(visit: Visit) -> None:
     await expect(page.locator("tr", has_text="slow").locator(".pill")).to_contain_text("completed")
 
     assert await page.evaluate("window.isSame") is True  # nobody has loaded it again
+
+
+async def test_what_a_page_did_not_have_before_comes_to_it(visit: Visit) -> None:
+    page = visit.page
+    parent = await visit.shop.app.start(visit.shop.parent)
+    await visit.status(parent.id, "waiting")
+    await visit.go(f"/runs/{parent.id}")
+    await expect(page.locator("#live")).to_have_text("Live")
+    await expect(page.locator("[data-part=messages] table")).to_have_count(0)
+
+    await parent.send(visit.shop.go_on, "now")
+
+    await expect(page.locator("[data-part=messages] table")).to_contain_text("go_on")
+    await expect(page.locator("[data-part=children] table")).to_contain_text("nap")
+
+
+async def test_what_somebody_has_focused_opened_and_closed_stays_so(visit: Visit) -> None:
+    page = visit.page
+    handle = await visit.shop.app.start(visit.shop.slow)
+    await visit.status(handle.id, "running")
+    await visit.go(f"/runs/{handle.id}")
+    await page.locator("#input > summary").click()  # it was open
+    await page.locator("#log > summary").click()  # it was not
+    button = page.locator("summary", has_text="Cancel")
+    await button.focus()
+    before = await page.locator("[data-part=facts] time").first.inner_text()
+
+    await expect(page.locator("[data-part=facts] time").first).not_to_have_text(before, timeout=15_000)
+
+    assert await page.locator("#input[open]").count() == 0
+    assert await page.locator("#log[open]").count() == 1
+    await expect(button).to_be_focused()
+
+
+async def test_many_pages_of_one_browser_are_open_at_once(visit: Visit) -> None:
+    """A browser has six connections to a server: what nobody looks at gives its own back."""
+    pages = [await visit.context.new_page() for _ in range(8)]
+    for page in pages:
+        await page.goto(f"{visit.base}/ui/default/runs", wait_until="domcontentloaded")
+        await page.evaluate(
+            """() => {
+              Object.defineProperty(document, "hidden", { get: () => true });
+              document.dispatchEvent(new Event("visibilitychange"));
+            }"""  # as where another tab lies in front of it
+        )
+    await visit.go("/queues")
+    await expect(visit.page.locator("#live")).to_have_text("Live")
+
+
+async def test_what_was_done_is_said_once(visit: Visit) -> None:
+    handle = await visit.shop.app.start(visit.shop.nap)
+    await visit.status(handle.id, "sleeping")
+    await visit.go(f"/runs/{handle.id}")
+    await visit.ask("Pause")
+    await expect(visit.page.locator(".flash")).to_contain_text("Paused")
+
+    await visit.page.reload()
+
+    await expect(visit.page.locator("h1 + .pill")).to_contain_text("paused")
+    await expect(visit.page.locator(".flash")).to_have_count(0)
+
+
+async def test_a_page_says_that_it_is_not_up_to_date_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    async with visiting(browser, str(tmp_path / "windlass.db")) as visit:  # whose console complains, as it should
+        handle = await visit.shop.app.start(visit.shop.slow)
+        await visit.status(handle.id, "running")
+        await visit.go(f"/runs/{handle.id}")
+        await expect(visit.page.locator("#live")).to_have_text("Live")
+
+        await visit.context.set_offline(True)
+        await expect(visit.page.locator("#live")).to_have_text("Offline", timeout=15_000)
+        visit.shop.gate.set()
+        await handle.result()
+        await visit.context.set_offline(False)
+
+        await expect(visit.page.locator("#live")).to_have_text("Live", timeout=15_000)
+        await expect(visit.page.locator("h1 + .pill")).to_contain_text("completed")
 
 
 async def test_a_question_that_is_open_is_not_taken_away(visit: Visit) -> None:

@@ -178,10 +178,12 @@ async def visiting(browser: Browser, url: str, **options: Any) -> AsyncIterator[
             context = await browser.new_context(**({"viewport": DESKTOP} | options))
             page = await context.new_page()
             await page.goto(f"{server.http_url}/ui/-/login?code={links.make()}")
-            yield Visit(shop, opened, server.http_url, context, page)
-            await context.close()
+            try:
+                yield Visit(shop, opened, server.http_url, context, page)
+            finally:
+                shop.gate.set()  # so that the worker has nothing to wait for
+                await context.close()
     finally:
-        shop.gate.set()
         await shop.app.aclose()
 
 

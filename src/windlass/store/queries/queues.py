@@ -1,4 +1,4 @@
-"""How full the queues are. Reads only, and nothing of what is over but the end of the log."""
+"""How full the queues are. Reads only, and nothing of what is over but the last that ended."""
 
 from __future__ import annotations
 

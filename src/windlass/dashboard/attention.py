@@ -19,7 +19,7 @@ from windlass.model.signal import Signal
 from windlass.model.time import MINUTE, Duration, Instant
 from windlass.model.worker import Standing, Worker
 from windlass.rules import queues as queue_rules
-from windlass.rules.explain.words import capital
+from windlass.rules.explain.words import capital, joined
 from windlass.rules.pipeline_words import needed_from_person
 from windlass.rules.schedule_words import ON_TIME, why_late, why_not
 from windlass.rules.schedule_words import Standing as ScheduleStanding
@@ -114,11 +114,17 @@ def _of_pipeline(item: PipelineDetail, to: To) -> Need:
         id=f"pipeline-{view.pipeline.name}",
         label=item.summary.status,
         title=view.pipeline.name,
-        text=told,
+        text=f"{told} {held(view)}".strip(),
         url=to("pipelines", view.pipeline.name),
         since=None if view.run is None else view.run.updated_at,
         pipeline=view,
     )
+
+
+def held(view: PipelineView) -> str:
+    """Which events it is about."""
+    events = () if view.run is None else view.run.reserved
+    return f"About {joined([f'{event.topic} {event.id}' for event in events])}." if events else ""
 
 
 def _of_failed(found: FoundRun, to: To) -> Need:

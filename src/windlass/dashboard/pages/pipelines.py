@@ -9,14 +9,17 @@ from typing import Any
 from windlass.api.checks import check
 from windlass.dashboard import first
 from windlass.dashboard.asking import Ask, Page, Redirect, View, queried
+from windlass.dashboard.attention import held
 from windlass.dashboard.pages.run_actions import resolve_effect
 from windlass.dashboard.payloads import payload
-from windlass.model.pipeline import HandlerRunId, InputId, PipelineStatus
+from windlass.model.pipeline import EventStatus, HandlerRunId, InputId, PipelineStatus
 from windlass.model.pipeline_commands import (
     DecideHandler,
+    ListEvents,
     ListHandlerRuns,
     ListInputs,
     PipelineDetail,
+    PipelineView,
     SkipInput,
     SteerPipeline,
     TopicView,
@@ -44,6 +47,8 @@ def _told(item: PipelineDetail) -> dict[str, Any]:
     """Where a person is needed, what to type is left out: the buttons stand beside it."""
     is_asking = item.view.pipeline.status is PipelineStatus.ATTENTION
     told = needed_from_person(item.view)[0] if is_asking else item.summary.issue
+    if is_asking:
+        told = f"{told} {held(item.view)}".strip()
     return {"view": item.view, "summary": item.summary, "told": told}
 
 
@@ -84,12 +89,28 @@ async def show(ask: Ask) -> Page:
         "summary": found.summary,
         "explanation": await pipelines.explain_pipeline(ask.namespace, name),
         "failure": None if found.view.run is None or not found.summary.issue else found.view.run.failure,
+        "held": await _held(ask, found.view),
         "inputs": inputs.inputs,
         "next": None if inputs.next is None else ask.to("pipelines", name) + queried({"before": inputs.next}),
         "attempts": attempts.runs,
         "no_inputs": "These are all." if before else "Nothing from outside has come yet.",
     }
     return Page("pipeline.html", values)
+
+
+async def _held(ask: Ask, view: PipelineView) -> list[dict[str, Any]]:
+    """What somebody decides about: the events that the attempt holds which stopped."""
+    if view.pipeline.status is not PipelineStatus.ATTENTION or view.run is None or not view.run.reserved:
+        return []
+    query = ListEvents(
+        namespace=ask.namespace, pipeline=view.pipeline.name, status=EventStatus.RESERVED, limit=MOST_ROWS
+    )
+    page = await ask.service.pipelines.list_events(check(query))
+    return [
+        {"topic": event.topic, "id": event.id, "payload": payload(event.payload[:MOST_BYTES], size=len(event.payload))}
+        for event in page.events
+        if event.reserved_by == view.run.id
+    ]
 
 
 async def show_input(ask: Ask) -> Page:

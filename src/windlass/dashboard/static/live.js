@@ -163,6 +163,9 @@ if (main) {
   });
 }
 
+// On a phone the pages stand in a row that is wider than the window.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+
 // One question at a time: a click beside it closes it, and so does Escape. Then the page catches up.
 const open = () => document.querySelectorAll("details.ask[open]");
 document.addEventListener("click", (event) => {

@@ -99,11 +99,22 @@ INPUT = (
     "n.namespace, n.pipeline, n.id, n.source, n.type, n.external_id, n.title, n.created_at, n.skipped_by, "
     f"n.skipped_at, {CAUSED} and e.status in ('pending', 'reserved')), {CAUSED})"
 )
+# Which runs somebody looks for: what is null asks for nothing. Beside them, a text in an id, a name or a start key.
+WANTED = (
+    "(cast(:name as text) is null or r.name = :name) and (cast(:queue as text) is null or r.queue = :queue) "
+    "and (cast(:created_after as bigint) is null or r.created_at >= :created_after)"
+)
+WITH_TEXT = (
+    f"{WANTED} and (cast(:text as text) is null or lower(r.id) like :text escape '!' or lower(r.name) like :text "
+    "escape '!' or lower(p.start_key) like :text escape '!')"
+)
+CONDITIONS = {"wanted": WANTED, "with_text": WITH_TEXT}
 COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE, "schedule": SCHEDULE}
 COLUMNS |= {"graph": GRAPH, "job": JOB, "edge": EDGE}
 COLUMNS |= {"pipeline": PIPELINE, "handler": HANDLER, "handler_run": HANDLER_RUN, "event": EVENT}
 COLUMNS |= {"effect": EFFECT, "input": INPUT}
 COLUMNS |= {"item": ITEM, "task": TASK, "signal": SIGNAL, "firing": FIRING}
+WORDS = COLUMNS | CONDITIONS
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
 DIFFERENT = {
     "skip_locked": ("", "for no key update of r skip locked"),
@@ -243,8 +254,8 @@ def _names(listed: str) -> tuple[str, ...]:
 
 def _fragment(word: str, argument: str | None, dialect: Dialect, now: str | None) -> str:
     is_postgres = dialect == "postgres"
-    if word in COLUMNS:
-        return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), COLUMNS[word])
+    if word in WORDS:
+        return FRAGMENT.sub(lambda found: _fragment(found[1], found[2], dialect, now), WORDS[word])
     if word in DIFFERENT:
         return DIFFERENT[word][is_postgres]
     match word:

@@ -11,9 +11,7 @@ select {run}, (select p.start_key from payloads p where p.namespace = r.namespac
          limit :looked) as k
        {probe:runs r:namespace = :namespace, id = k.id}
  where (cast(:status as text) is null or r.status = :status)
-   and (cast(:name as text) is null or r.name = :name)
-   and (cast(:queue as text) is null or r.queue = :queue)
-   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
+   and {wanted}
    and (cast(:text as text) is null or lower(r.id) like :text escape '!' or lower(r.name) like :text escape '!'
         or exists (select 1 from payloads p
                     where p.namespace = r.namespace and p.run_id = r.id and lower(p.start_key) like :text escape '!'))
@@ -40,11 +38,7 @@ select {run}, p.start_key, p.failure
        {probe:runs r:namespace = :namespace, id = k.id}
        {probe:payloads p:namespace = :namespace, run_id = k.id}
  where r.status = :status and r.id < :before
-   and (cast(:name as text) is null or r.name = :name)
-   and (cast(:queue as text) is null or r.queue = :queue)
-   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
-   and (cast(:text as text) is null or lower(r.id) like :text escape '!' or lower(r.name) like :text escape '!'
-        or lower(p.start_key) like :text escape '!')
+   and {with_text}
  order by r.id desc
  limit :limit;
 
@@ -57,9 +51,7 @@ select {run}, p.start_key, p.failure
        {probe:runs r:namespace = :namespace, id = i.id}
        {probe:payloads p:namespace = :namespace, run_id = i.id}
  where (cast(:status as text) is null or r.status = :status)
-   and (cast(:name as text) is null or r.name = :name)
-   and (cast(:queue as text) is null or r.queue = :queue)
-   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
+   and {wanted}
  order by r.id desc;
 
 -- name: search_failed_runs
@@ -71,11 +63,7 @@ select {run}, p.start_key, p.failure
          limit :looked) as k
        {probe:runs r:namespace = :namespace, id = k.id}
        {probe:payloads p:namespace = :namespace, run_id = k.id}
- where (cast(:name as text) is null or r.name = :name)
-   and (cast(:queue as text) is null or r.queue = :queue)
-   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
-   and (cast(:text as text) is null or lower(r.id) like :text escape '!' or lower(r.name) like :text escape '!'
-        or lower(p.start_key) like :text escape '!')
+ where {with_text}
  order by k.id desc
  limit :limit;
 
@@ -88,11 +76,7 @@ select {run}, p.start_key, p.failure
          limit :looked) as k
        {probe:runs r:namespace = :namespace, id = k.id}
        {probe:payloads p:namespace = :namespace, run_id = k.id}
- where (cast(:name as text) is null or r.name = :name)
-   and (cast(:queue as text) is null or r.queue = :queue)
-   and (cast(:created_after as bigint) is null or r.created_at >= :created_after)
-   and (cast(:text as text) is null or lower(r.id) like :text escape '!' or lower(r.name) like :text escape '!'
-        or lower(p.start_key) like :text escape '!')
+ where {with_text}
  order by k.id desc
  limit :limit;
 

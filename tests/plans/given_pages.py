@@ -11,6 +11,7 @@ from windlass.model.time import HOUR, Duration, Instant
 from windlass.store.base import Tx
 from windlass.store.queries.minutes import MinuteQueries
 from windlass.store.queries.pages import PageQueries
+from windlass.store.queries.searches import SearchQueries
 
 NAMESPACE = "n"
 FAILED, PAUSED, ENDED, APPROVALS = "runs_failed", "runs_paused", "runs_ended", "steps_approvals"
@@ -23,18 +24,22 @@ ATTEMPTS = ListSteps(namespace=NAMESPACE, run_id=RunId("run_f1"))
 Call = Callable[[Tx], Awaitable[Any]]
 
 
+def found(ask: Callable[[SearchQueries], Awaitable[Any]]) -> Call:
+    return lambda tx: ask(SearchQueries(tx.connection))
+
+
 def page(ask: Callable[[PageQueries], Awaitable[Any]]) -> Call:
     return lambda tx: ask(PageQueries(tx.connection))
 
 
 def search(**filters: Any) -> Call:
     query = SearchRuns(namespace=NAMESPACE, **filters)
-    return page(lambda queries: queries.search(query, looked=LOOKED, limit=LIMIT))
+    return found(lambda queries: queries.search(query, looked=LOOKED, limit=LIMIT))
 
 
 def looked(**filters: Any) -> Call:
     query = SearchRuns(namespace=NAMESPACE, **filters)
-    return page(lambda queries: queries.last_looked_at(query, looked=LOOKED))
+    return found(lambda queries: queries.last_looked_at(query, looked=LOOKED))
 
 
 HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
@@ -49,6 +54,10 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         page(lambda queries: queries.unattended(NAMESPACE, span=Duration(HOUR), looked=LOOKED, limit=LIMIT)),
         (ALONE, RUN, PAYLOAD, RETRY),
     ),
+    "last_unattended_looked_at": (
+        page(lambda queries: queries.unattended_until(NAMESPACE, looked=LOOKED)),
+        (ALONE, RUN),
+    ),
     "open_approvals": (
         page(lambda queries: queries.approvals(NAMESPACE, before=("~", ""), looked=LOOKED)),
         (APPROVALS, STEP, RUN),
@@ -58,7 +67,7 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         (SIGNALS, "firings_failed"),
     ),
     "find_runs": (
-        page(lambda queries: queries.find(SearchRuns(namespace=NAMESPACE), id="run_f1", key="k")),
+        found(lambda queries: queries.find(SearchRuns(namespace=NAMESPACE), id="run_f1", key="k")),
         (RUN, PAYLOAD, KEYS),
     ),
     "preview_run": (page(lambda queries: queries.preview(NAMESPACE, RunId("run_f1"), most=10)), (RUN, PAYLOAD)),

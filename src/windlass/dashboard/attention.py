@@ -70,24 +70,49 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 def needs(seen: Situation, to: To) -> list[Need]:
-    open_effects = [
-        effect
-        for effect in seen.effects
-        if effect.status is EffectStatus.INDETERMINATE and effect.subject_kind is SubjectKind.RUN
-    ]
-    stopped = [item for item in seen.pipelines if item.view.pipeline.status is PipelineStatus.ATTENTION]
-    told = {*(effect.subject for effect in open_effects), *(item.run.id for item in seen.attention.approvals)}
+    found = seen.attention
+    effects = _open_effects(seen)
+    told = {*(effect.subject for effect in effects), *(item.run.id for item in found.approvals)}
     return [
-        *(_of_effect(effect, to) for effect in open_effects[:MOST]),
-        *(_of_pipeline(item, to) for item in stopped[:MOST]),
-        *(_of_failed(found, to) for found in seen.attention.failed),
-        *(_of_signal(signal, to) for signal in seen.attention.signals),
-        *(_of_approval(item, to) for item in seen.attention.approvals),
-        *(_of_paused(found, to) for found in seen.attention.paused if found.run.id not in told),
+        *(_of_effect(effect, to) for effect in effects[:MOST]),
+        *(_of_pipeline(item, to) for item in _stopped(seen)[:MOST]),
+        *(_of_failed(item, to) for item in found.failed),
+        *(_of_signal(signal, to) for signal in found.signals),
+        *(_of_approval(item, to) for item in found.approvals),
+        *(_of_paused(item, to) for item in found.paused if item.run.id not in told),
         *_of_workers(seen, to)[:MOST],
         *_of_schedules(seen, to)[:MOST],
         *_of_queues(seen, to)[:MOST],
     ]
+
+
+def left_out(seen: Situation, to: To) -> list[tuple[str, str]]:
+    """Of which kinds there are more than are shown, and where all of them are."""
+    found = seen.attention
+    kinds = (
+        ("failed runs", to("runs", status="failed"), found.failed_more),
+        ("runs that wait", to("runs", status="waiting"), found.approvals_more),
+        ("paused runs", to("runs", status="paused"), found.paused_more or len(_open_effects(seen)) > MOST),
+        ("signals", to("signals", status="paused"), found.signals_more),
+        ("pipelines", to("pipelines"), len(_stopped(seen)) > MOST),
+        ("workers", to("workers"), len(_of_workers(seen, to)) > MOST),
+        ("schedules", to("schedules"), len(_of_schedules(seen, to)) > MOST),
+        ("queues", to("queues"), len(_of_queues(seen, to)) > MOST),
+    )
+    return [(name, url) for name, url, is_cut in kinds if is_cut]
+
+
+def _open_effects(seen: Situation) -> list[Effect]:
+    """Of runs: what a pipeline does not know stops the pipeline."""
+    return [
+        effect
+        for effect in seen.effects
+        if effect.status is EffectStatus.INDETERMINATE and effect.subject_kind is SubjectKind.RUN
+    ]
+
+
+def _stopped(seen: Situation) -> list[PipelineDetail]:
+    return [item for item in seen.pipelines if item.view.pipeline.status is PipelineStatus.ATTENTION]
 
 
 def _of_effect(effect: Effect, to: To) -> Need:

@@ -13,7 +13,7 @@ from starlette.types import Receive, Send
 from windlass.dashboard.asking import Ask
 from windlass.dashboard.rendering import SAFE
 from windlass.errors import CursorExpired
-from windlass.model.feed import ReadFeed
+from windlass.model.feed import FeedPage, ReadFeed
 from windlass.model.time import SECOND, Duration
 
 LOOK_AGAIN_EVERY = Duration(2 * SECOND)  # whether the session still holds
@@ -23,13 +23,31 @@ PATIENCE = 10.0  # seconds: whoever takes nothing for so long is cut off, and co
 
 
 async def serve(ask: Ask, receive: Receive, send: Send) -> None:
-    """Raises Busy before the first byte."""
+    """Raises before the first byte what is wrong."""
     desk = ask.desk
     desk.take_stream(ask.caller)
+    try:
+        await _serve(ask, receive, send)
+    except TimeoutError:  # it was cut off, or goes on in a moment
+        return
+    finally:
+        desk.leave_stream(ask.caller)
+
+
+async def _serve(ask: Ask, receive: Receive, send: Send) -> None:
+    headers = [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+        *SAFE,
+    ]
+    page = await ask.service.feed.read_feed(_from_now_on(ask))  # before the page hears that it is live, and asks again
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await _write(send, b"retry: 2000\n\n")
     tasks = [
-        asyncio.ensure_future(_tell(ask, send)),
+        asyncio.ensure_future(_tell(ask, send, page)),
         asyncio.ensure_future(_until_gone(receive)),
-        asyncio.ensure_future(desk.serving.until_stopping()),
+        asyncio.ensure_future(ask.desk.serving.until_stopping()),
     ]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -37,13 +55,14 @@ async def serve(ask: Ask, receive: Receive, send: Send) -> None:
             tasks[0].result()
         elif tasks[2].done():
             await _write(send, b"", more=False)
-    except TimeoutError:
-        return
     finally:
-        desk.leave_stream(ask.caller)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _from_now_on(ask: Ask) -> ReadFeed:
+    return ReadFeed(namespace=ask.namespace, cursor="now", limit=1)
 
 
 async def _until_gone(receive: Receive) -> None:
@@ -51,28 +70,18 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-async def _tell(ask: Ask, send: Send) -> None:
-    headers = [
-        (b"content-type", b"text/event-stream; charset=utf-8"),
-        (b"cache-control", b"no-store"),
-        (b"x-accel-buffering", b"no"),
-        *SAFE,
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await _write(send, b"retry: 2000\n\n")
+async def _tell(ask: Ask, send: Send, page: FeedPage) -> None:
     clock, feed = ask.desk.clock, ask.service.feed
-    now = ReadFeed(namespace=ask.namespace, cursor="now", limit=1)
-    page = await feed.read_feed(now)
     told_at = clock.monotonic()
     while await ask.desk.gate.still_admitted(ask.caller):
         await feed.wait_for_news(ask.namespace, LOOK_AGAIN_EVERY, page.cursor)
         try:
-            page = await feed.read_feed(replace(now, cursor=page.cursor))
+            page = await feed.read_feed(replace(_from_now_on(ask), cursor=page.cursor))
             is_news = bool(page.entries)
         except CursorExpired:
             is_news = True
         if is_news:  # what it was is nobody's business here: however much it is, it is passed over
-            page = await feed.read_feed(now)
+            page = await feed.read_feed(_from_now_on(ask))
         if is_news or clock.monotonic() - told_at >= HEARTBEAT_EVERY:
             await _write(send, b"event: changed\ndata: {}\n\n" if is_news else b": still here\n\n")
             told_at = clock.monotonic()

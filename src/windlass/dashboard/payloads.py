@@ -36,8 +36,9 @@ SECRETS = frozenset(
     }
 )
 PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key")})
-NAMES = re.compile(r'"((?:[^"\\]|\\.){1,200}+)"\s*:')
-IN_URLS = re.compile(r"(://[^/\s:@]{0,200}:)[^/\s@]{1,200}@")
+NAMES = re.compile(r'"((?:[^"\\]|\\.)++)"\s*:')
+IN_URLS = re.compile(r"(://[^/\s:@]{0,1000}:)[^/\s]{1,1000}@")
+AT_THE_END = re.compile(r"(://[^/\s:@]{0,1000}:)[^/\s]{1,1000}\Z")
 DEEPEST = 40
 HIDDEN = "It is large, and holds something that sounds like a secret. All of it is one click away."
 
@@ -61,7 +62,11 @@ def payload(data: bytes | None, *, size: int | None = None, is_call: bool = Fals
     whole = len(data) if size is None else size
     if whole > LONGEST or len(data) < whole:
         text = data[:LONGEST].decode(errors="replace")
-        return Payload(text=HIDDEN if _has_secret(text) else IN_URLS.sub(rf"\1{MASK}@", text), size=whole, is_cut=True)
+        return Payload(
+            text=HIDDEN if _has_secret(text) else AT_THE_END.sub(rf"\1{MASK}", _without_passwords(text)),
+            size=whole,
+            is_cut=True,
+        )
     try:
         value = masked(_codec.decode(data))
     except WindlassError:
@@ -88,14 +93,20 @@ def masked(value: Any, depth: int = 0) -> Any:
         return "…"
     if isinstance(value, dict):
         return {
-            key: MASK if isinstance(key, str) and is_secret(key) else masked(item, depth + 1)
+            masked(key, depth + 1): MASK if isinstance(key, str) and is_secret(key) else masked(item, depth + 1)
             for key, item in value.items()
         }
     if isinstance(value, list):
         return [masked(item, depth + 1) for item in value]
     if isinstance(value, tuple):
         return tuple(masked(item, depth + 1) for item in value)
-    return IN_URLS.sub(rf"\1{MASK}@", value) if isinstance(value, str) else value
+    if isinstance(value, set | frozenset):
+        return type(value)(masked(item, depth + 1) for item in value)
+    return _without_passwords(value) if isinstance(value, str) else value
+
+
+def _without_passwords(text: str) -> str:
+    return IN_URLS.sub(rf"\1{MASK}@", text)
 
 
 def _laid_out(value: Any) -> str:

@@ -29,6 +29,7 @@ from windlass.store.base import Tx
 from windlass.store.queries.minutes import MinuteQueries
 from windlass.store.queries.pages import PageQueries
 from windlass.store.queries.run_reads import BEHIND_EVERY_ID
+from windlass.store.queries.searches import SearchQueries
 
 T = TypeVar("T")
 
@@ -52,37 +53,38 @@ class EnginePages:
 
     async def search_runs(self, query: SearchRuns) -> FoundRuns:
         async def look(tx: Tx) -> FoundRuns:
-            pages, most = PageQueries(tx.connection), query.limit + 1
-            meant = await self._meant(pages, query)
-            if query.status in LIVE and not await pages.has_more_live(query.namespace, than=LIVE_LOOKED_AT):
-                return _page(query, meant, await pages.search_live(query, looked=LIVE_LOOKED_AT, limit=most))
+            runs, most = SearchQueries(tx.connection), query.limit + 1
+            meant = await self._meant(runs, query)
+            if query.status in LIVE and not await runs.has_more_live(query.namespace, than=LIVE_LOOKED_AT):
+                return _page(query, meant, await runs.search_live(query, looked=LIVE_LOOKED_AT, limit=most))
             looked = LOOKED_AT if query.before is None else LOOKED_AT_FURTHER
-            found = await pages.search(query, looked=looked, limit=most)
+            found = await runs.search(query, looked=looked, limit=most)
             if len(found) >= most:
                 return _page(query, meant, found)
-            return _page(query, meant, found, last=await pages.last_looked_at(query, looked=looked))
+            return _page(query, meant, found, last=await runs.last_looked_at(query, looked=looked))
 
         return await self._read("search_runs", look)
 
-    async def _meant(self, pages: PageQueries, query: SearchRuns) -> list[FoundRun]:
+    async def _meant(self, runs: SearchQueries, query: SearchRuns) -> list[FoundRun]:
         """Whoever types an id or a start key as it is means that run, however old it is."""
         if query.text is None or query.before is not None:
             return []
         id = f"run_{query.text[4:].upper()}" if query.text[:4].lower() == "run_" else ""
-        return await pages.find(query, id=id, key=query.text)
+        return await runs.find(query, id=id, key=query.text)
 
     async def read_attention(self, namespace: str) -> Attention:
         async def look(tx: Tx) -> Attention:
             pages, most = PageQueries(tx.connection), ATTENTION + 1
             failed = await pages.unattended(namespace, span=FAILED_WITHIN, looked=ATTENTION_LOOKED_AT, limit=most)
+            now, until = await tx.now(), await pages.unattended_until(namespace, looked=ATTENTION_LOOKED_AT)
             held = SearchRuns(namespace=namespace, status=RunStatus.PAUSED)
-            paused = await pages.search(held, looked=ATTENTION_LOOKED_AT, limit=most)
+            paused = await SearchQueries(tx.connection).search(held, looked=ATTENTION_LOOKED_AT, limit=most)
             signals = await pages.stopped_signals(namespace, limit=most)
             approvals, approvals_more = await self._approvals(pages, namespace)
             return Attention(
-                now=await tx.now(),
+                now=now,
                 failed=tuple(failed[:ATTENTION]),
-                failed_more=len(failed) > ATTENTION,
+                failed_more=len(failed) > ATTENTION or (until is not None and until > now - FAILED_WITHIN),
                 paused=tuple(paused[:ATTENTION]),
                 paused_more=len(paused) > ATTENTION,
                 approvals=tuple(approvals[:ATTENTION]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
 from tests.integration.dashboard.office import UI, Office, act, text_of
@@ -327,18 +326,3 @@ async def test_no_page_is_kept_and_no_page_can_be_framed(memory_office: Office) 
     assert answer.headers["cache-control"] == "no-store"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert "unsafe" not in answer.headers["content-security-policy"]
-
-
-async def test_an_open_page_is_told_that_something_changed(memory_office: Office, memory_shop: Shop) -> None:
-    browser = await memory_office.signed_in()
-    heard: list[bytes] = []
-
-    async def listen() -> None:
-        async with browser.stream("GET", f"{UI}/live") as answer:
-            heard.append(answer.headers["content-type"].encode())
-
-    assert isinstance(browser, httpx.AsyncClient)
-    # httpx hands over an answer only when it is whole: the stream itself is heard in a browser, in tests/browser.
-    memory_office.health.stop()
-    await listen()
-    assert heard == [b"text/event-stream; charset=utf-8"]

@@ -23,14 +23,14 @@ async def show(ask: Ask) -> Page:
         now=found.now,
     )
     minutes = await ask.pages.read_minutes(namespace, chart.since(ask.now))
-    needs = attention.needs(seen, ask.to)
+    needs, left_out = attention.needs(seen, ask.to), attention.left_out(seen, ask.to)
     values = {
         "title": "Overview",
         "place": "overview",
         "every": 10_000,
         "needs": needs,
-        "is_more": any((found.failed_more, found.paused_more, found.approvals_more, found.signals_more)),
-        "is_new": not needs and await _is_new(ask),
+        "left_out": left_out,
+        "is_new": not needs and not left_out and await _is_new(ask),
         "first_program": first.PROGRAM,
         "tiles": attention.tiles(seen, ask.to),
         "ended": chart.ended(minutes, now=ask.now),

@@ -15,7 +15,7 @@ SPANS = {
     "7d": ("in the last week", Duration(7 * DAY)),
 }
 FILTERS = ("text", "status", "workflow", "queue", "within")
-LONGEST_TEXT = 200
+LONGEST_TEXT = 255  # as a start key
 
 
 async def show(ask: Ask) -> Page:

@@ -111,7 +111,10 @@ async function refresh() {
 function listen() {
   source?.close();
   source = new EventSource(main.dataset.live);
-  source.onopen = () => say("Live", true);
+  source.onopen = () => {
+    say("Live", true);
+    isWanted = true; // what happened on the way, or while it was not there
+  };
   source.onerror = () => {
     say("Reconnecting…");
     if (source && source.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || listen(), AFRESH);

@@ -76,7 +76,8 @@ async def _resolved(desk: Desk, run_id: HandlerRunId, command: ResolveEffect) ->
     is_said = effect is not None and effect.resolution is command.resolution
     # Whoever was asked once more, and did not know, may be asked once more again.
     is_open_again = effect is not None and effect.status is EffectStatus.INDETERMINATE
-    return effect if is_said and not is_open_again else None
+    is_mended = effect is not None and rules.corrects(effect, command.resolution, command.result)
+    return effect if is_said and not is_open_again and not is_mended else None
 
 
 async def _said_before(desk: Desk, pipeline: Pipeline, run: HandlerRun | None, command: ResolveEffect) -> Effect | None:

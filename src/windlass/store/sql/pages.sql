@@ -115,6 +115,13 @@ select {run}, p.start_key, p.failure
  order by k.id desc
  limit :limit;
 
+-- name: last_unattended_looked_at
+-- How far the look for these goes back, if there are that many.
+select r.created_at from runs r
+ where r.namespace = :namespace and r.status = 'failed' and r.parent is null
+ order by r.id desc
+ limit 1 offset :skipped;
+
 -- name: open_approvals
 -- What people are asked, of the newest runs first, and whether it still is: one whose run is over stays as it was.
 select {run}, s.step_key, s.awaits, s.started_at as asked_at, s.due_at,

@@ -9,6 +9,7 @@ from windlass import Context, Firing, Retry
 from windlass.dashboard.pages.table import VIEWS
 from windlass.dashboard.payloads import MASK
 from windlass.model.run import RunStatus
+from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">javascript:alert(3)\u202e\x1b[31m'
@@ -326,3 +327,29 @@ async def test_no_page_is_kept_and_no_page_can_be_framed(memory_office: Office) 
     assert answer.headers["cache-control"] == "no-store"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert "unsafe" not in answer.headers["content-security-policy"]
+
+
+class Seal:
+    """An encryption that only the program knows."""
+
+    def seal(self, data: bytes, /) -> bytes:
+        return b"\x00sealed" + data[::-1]
+
+    def open(self, data: bytes, /) -> bytes:
+        return data.removeprefix(b"\x00sealed")[::-1]
+
+
+async def test_what_is_encrypted_is_shown_as_that_and_the_run_goes_on(clock: FakeClock) -> None:
+    async with Harness(clock=clock, codec=Seal()) as harness:
+        shop, office = Shop(harness), Office(harness.opened, harness.clock)
+        handle = await harness.start(shop.echo, "canary")
+        result = await handle.result()
+
+        page = await (await office.signed_in()).get(f"{UI}/runs/{handle.id}")
+        await office.close()
+
+    assert result == "canary"
+    assert page.status_code == 200
+    assert text_of(page).count("bytes that only the program's own codec can read") == 2
+    assert "canary" not in page.text
+    assert "yranac" not in page.text

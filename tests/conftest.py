@@ -35,6 +35,7 @@ LONGEST = (
     "tests/processes/",
     "tests/model/",
     "tests/faults/",
+    "tests/browser/",
     "tests/integration/demo/",
     "tests/integration/test_tutorial.py",
     "tests/integration/cli/",

@@ -1,4 +1,7 @@
-"""A real browser in front of a real server. Where there is none the tests say so; in CI they fail."""
+"""A real browser in front of a real server. Where there is none the tests say so; in CI they fail.
+
+It is started once for a file, which takes a second; each test has a context of its own in it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import shutil
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -15,7 +19,7 @@ QUIET = (
 )  # fmt: skip
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
     if program is None:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import pytest_asyncio
 from msgspec.json import decode
 from playwright.async_api import Browser, Locator, Page, Response, Route, expect
 
@@ -31,6 +32,7 @@ from windlass.model.time import MILLISECOND
 from windlass.rules.access import hash_secret, make_token
 from windlass.runtime import SystemClock, secret_bytes
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # that of the browser
 # Every action stands here, under the test that does it; those of this file are seen to do all of theirs.
 HERE = {
     "test_a_person_says_what_became_of_the_effect_of_a_run": ("/runs/{run_id}/resolve",),
@@ -85,9 +87,8 @@ CUT = """
 """
 
 
-def test_every_action_is_done_by_a_test() -> None:
+async def test_every_action_is_done_by_a_test() -> None:
     actions = sorted(view.path for view in VIEWS if view.method == "POST")
-
     assert sorted(path for paths in (*HERE.values(), *IN_TEST_DASHBOARD.values()) for path in paths) == actions
     assert [name for name in HERE if name not in globals()] == []
     assert [name for name in IN_TEST_DASHBOARD if not hasattr(test_dashboard, name)] == []
@@ -113,7 +114,7 @@ def _deed(answer: Response) -> set[str]:
     return {action for action in actions if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", action), path)}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def visit(browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Visit]:
     async with acting(browser, str(tmp_path / "windlass.db"), request.node.name) as found:
         yield found

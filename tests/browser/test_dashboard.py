@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 import windlass
@@ -21,6 +22,8 @@ from windlass.model.run import RunStatus
 from windlass.model.time import MILLISECOND
 from windlass.runtime import SystemClock
 from windlass.server.server import Server, ServerOptions
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # that of the browser
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 HOSTILE = '<script>document.title="owned"</script><img src=x onerror="document.title=\'owned\'">'
@@ -187,7 +190,7 @@ async def visiting(browser: Browser, url: str, **options: Any) -> AsyncIterator[
         await shop.app.aclose()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def visit(browser: Browser, tmp_path: Path) -> AsyncIterator[Visit]:
     async with visiting(browser, str(tmp_path / "windlass.db")) as found:
         yield found

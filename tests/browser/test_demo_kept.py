@@ -7,9 +7,12 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.integration.demo.test_demo import Demo
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # that of the browser
 
 
 async def test_the_overview_of_the_demo_has_the_failed_run_its_error_and_the_way_out(

@@ -192,6 +192,7 @@ class App(Declarations, Asks):
                 probe_for=self._settings.probe_for,
                 grace_for=self._settings.grace_for,
                 heartbeat_for=heartbeat_every(self._settings.stale_for),
+                longest_step_for=self._settings.longest_step_for,
             ),
             classify=self._classify,
         )

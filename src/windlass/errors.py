@@ -210,10 +210,12 @@ class UserCodeError(WindlassError):
         kind: str = "logic",
         subject: str = "",
         step: str = "",
+        reason: str | None = None,
     ) -> None:
         super().__init__(self._sentence(type, message, subject))
         self.type, self.message, self.data = type, message, data
         self.traceback, self.kind, self.subject, self.step = traceback, kind, subject, step
+        self.reason = reason  # of a time-out or a crash loop: worker_lost, claim_ran_out or too_long
 
     @staticmethod
     def _sentence(type: str, message: str, subject: str) -> str:

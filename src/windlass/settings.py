@@ -70,10 +70,11 @@ log = logging.getLogger("windlass.settings")
 
 class Settings(Struct, frozen=True, kw_only=True):
     url: str | None = None
-    visibility_for: Duration = Duration(300 * SECOND)  # how long a claim lasts without a commit
+    visibility_for: Duration = Duration(300 * SECOND)  # how long a claim lasts without a sign of life
     poll_for: Duration = Duration(5 * SECOND)  # the longest anyone waits without looking again
     grace_for: Duration = Duration(30 * SECOND)  # how long a stopping worker waits for its bodies
     probe_for: Duration = Duration(SECOND)  # how often to look for dead workers; 0: never
+    longest_step_for: Duration = DAY  # how long a step may be at work that has no time-out
     max_recoveries: int = 10  # claims in a row that nobody gave back; one more is a crash loop
     keys_expire_for: Duration | None = None  # start keys are kept for ever unless this is set
     coordinates: bool = True  # whether workers and servers look after schedules, silent workers and old runs
@@ -237,6 +238,7 @@ OPTIONS = (
     _Option("poll_for", "worker.poll_interval_secs", seconds(Duration(SECOND // 100), HOUR), number),
     _Option("grace_for", "worker.grace_secs", seconds(Duration(0), DAY), number),
     _Option("probe_for", "worker.probe_interval_secs", seconds(Duration(0), HOUR), number),
+    _Option("longest_step_for", "worker.longest_step_secs", seconds(SECOND, TEN_YEARS), number),
     _Option("max_recoveries", "worker.max_recoveries", whole(0, 1_000), number),
     _Option("keys_expire_for", "keys.expire_after_secs", seconds(SECOND, TEN_YEARS), number),
     _Option("coordinates", "coordinator.enabled", whether, switch),

@@ -15,6 +15,7 @@ from windlass.api.fields import (
     check_version,
     refused,
 )
+from windlass.model.claims import RenewClaims
 from windlass.model.commands import (
     BeginStep,
     Claim,
@@ -242,6 +243,19 @@ def _look(command: LookAtClaims) -> dict[str, Any]:
     return {}
 
 
+def _renew(command: RenewClaims) -> dict[str, Any]:
+    check_namespace(command.namespace)
+    check_limit(len(command.runs) + len(command.pipelines), what="number of claims", low=0, high=MOST_CLAIMS)
+    for run in command.runs:
+        check_run_id(run.id)
+    for pipeline in command.pipelines:
+        check_name(pipeline.id, what="pipeline")
+    for item in (*command.runs, *command.pipelines):
+        check_token(item.token)
+        check_visibility(item.visibility_for)
+    return {}
+
+
 def _check_order(order: int) -> None:
     check_limit(order, what="order", low=0, high=2**31 - 1)
 
@@ -266,4 +280,5 @@ WORK: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     HoldRun: _hold,
     Claim: _claim,
     LookAtClaims: _look,
+    RenewClaims: _renew,
 }

@@ -131,6 +131,7 @@ _ROWS = (
     Operation("hold_run", WORKERS),
     Operation("release_run", WORKERS),
     Operation("renew_claim", WORKERS),
+    Operation("renew_claims", WORKERS),
     Operation("look_at_claims", WORKERS),
     Operation("send_to_child", WORKERS),
     Operation("cancel_child", WORKERS),

@@ -18,6 +18,7 @@ from windlass.api.signal_service import Items as Items
 from windlass.api.signal_service import Signals as Signals
 from windlass.model.access import AuditPage, CreateKey, Key, ListAudit
 from windlass.model.checkup import Checkup
+from windlass.model.claims import RenewClaims, RenewedClaims
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -232,6 +233,10 @@ class Workers(Protocol):
 
         Answers whether the worker should drain.
         """
+        ...
+
+    async def renew_claims(self, command: RenewClaims) -> RenewedClaims:
+        """Move the ends of claims to now + visibility while bodies are at work. Answers with those that are lost."""
         ...
 
 

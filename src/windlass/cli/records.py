@@ -49,6 +49,7 @@ def failure(value: Failure | None) -> dict[str, Any] | None:
         "step": value.step or None,
         "traceback": value.traceback or None,
         "data": payload(value.data),
+        "reason": None if value.reason is None else value.reason.value,
     }
 
 

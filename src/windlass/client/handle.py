@@ -242,6 +242,7 @@ class Handle(HeldRun, Generic[R]):
             data=None if failure.data is None else self._door.codec.decode(failure.data),
             traceback=failure.traceback,
             kind=failure.kind,
+            reason=failure.reason,
             subject=f"Run {run_id}{name}",
         )
 

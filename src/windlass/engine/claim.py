@@ -6,6 +6,7 @@ A claim is also the recovery of a dead worker's runs: a running row whose claim 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -16,13 +17,14 @@ from windlass.engine.parts import Parts
 from windlass.engine.release import release_run
 from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
 from windlass.model.commands import Claim, ClaimedRun, ClaimRuns, FinishRun
-from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.step import Step
 from windlass.model.time import MILLISECOND, SECOND, Duration, Instant
-from windlass.model.worker import Served
+from windlass.model.worker import Served, Worker
 from windlass.notify.local import Subscription, gates_topic, queue_topic
 from windlass.rules import runs as run_rules
 from windlass.rules import steps as step_rules
+from windlass.rules.workers import is_live
 from windlass.runtime import SystemClock
 from windlass.store.base import Tx
 from windlass.store.claimed import ClaimedRow
@@ -227,7 +229,7 @@ async def _judge(
             claimed.append(row.handed_over(visibility_for=visibility_for, asked_at=asked_at))
             continue
         run, now = row.run, row.at
-        ending = _ending(run, history, max_recoveries=parts.settings.max_recoveries, now=now)
+        ending = await _ending(parts, command, row, history)
         if ending is not None:
             ended.append((run, ending))
         elif run.is_held:  # a person wants it paused, and its last holder never came to that
@@ -261,12 +263,14 @@ def _finisher(parts: Parts) -> Callable[[FinishRun], Awaitable[Instant]]:
     return lambda command: parts.batcher.submit("finish_runs", command)
 
 
-def _ending(run: Run, history: Sequence[Step], *, max_recoveries: int, now: Instant) -> FinishRun | None:
-    """How a claimed run ends without being entered: it is too late, or it has killed too many workers."""
-    if run_rules.is_expired(run, now=now):
+async def _ending(parts: Parts, command: ClaimRuns, row: ClaimedRow, history: Sequence[Step]) -> FinishRun | None:
+    """How a claimed run ends without being entered: it is too late, or it was claimed too often without an end."""
+    run = row.run
+    if run_rules.is_expired(run, now=row.at):
         failure = run_rules.expired()
-    elif run_rules.is_crash_loop(run, max_recoveries=max_recoveries):
-        failure = run_rules.crash_loop(run, history)
+    elif run_rules.is_crash_loop(run, max_recoveries=parts.settings.max_recoveries):
+        silent_for = command.claim_for(run.name) if await _lives(parts, command, row) else None
+        failure = run_rules.crash_loop(run, history, silent_for=silent_for)
     else:
         return None
     return FinishRun(
@@ -279,6 +283,24 @@ def _ending(run: Run, history: Sequence[Step], *, max_recoveries: int, now: Inst
         schedule=run.schedule,
         job=run.job,
     )
+
+
+async def _lives(parts: Parts, command: ClaimRuns, row: ClaimedRow) -> bool:
+    """Did the last holder live when its claim ran out? Its lock says so; without one, a heartbeat."""
+    id = row.holder
+    if row.was is not RunStatus.RUNNING or id is None:
+        return False  # it was found dead, or the answer to the claim was lost
+    if id == command.worker:
+        return True
+    find = functools.partial(_find_worker, namespace=command.namespace, id=id)
+    holder = await parts.store.read("find_worker", find, single=True)
+    if holder is None:
+        return False
+    return await parts.store.locks.is_held(id) if holder.lock is not None else is_live(holder, now=row.at)
+
+
+async def _find_worker(tx: Tx, *, namespace: str, id: WorkerId) -> Worker | None:
+    return await tx.workers.find(namespace, id=id)
 
 
 async def _renew(tx: Tx, row: ClaimedRow, command: ClaimRuns) -> bool:

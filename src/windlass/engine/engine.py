@@ -38,6 +38,7 @@ from windlass.engine.signal.signals import EngineSignals
 from windlass.engine.start import StartRuns
 from windlass.engine.step import BeginSteps, CompleteSteps
 from windlass.errors import NotFound
+from windlass.model.claims import RenewClaims, RenewedClaims
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -252,6 +253,9 @@ class EngineWorkers:
         await subscription.wait(self._parts.clock, wait_for)
         subscription.clear()
         return await should_drain(self._parts, namespace, worker)
+
+    async def renew_claims(self, command: RenewClaims) -> RenewedClaims:
+        return await release.renew_claims(self._parts, command)
 
 
 class EngineWork(EngineWorkers, graphs.EngineJobs, EnginePipelineWork):

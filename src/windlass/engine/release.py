@@ -5,6 +5,7 @@ from __future__ import annotations
 from windlass.engine.again import until_answered
 from windlass.engine.parts import Parts
 from windlass.errors import ClaimLost
+from windlass.model.claims import RenewClaims, RenewedClaims
 from windlass.model.commands import Claim, ClaimState, HoldRun, LookAtClaims
 from windlass.model.failure import FailureKind
 from windlass.model.run import IN_DOUBT, MISMATCH, PAUSED_BY, Deed, Run, RunId, RunStatus
@@ -40,6 +41,18 @@ async def renew_claim(parts: Parts, claim: Claim) -> None:
 
     if not await parts.run_tx("renew_claim", renew, single=True):
         raise ClaimLost(claim.run_id, token=claim.token)
+
+
+async def renew_claims(parts: Parts, command: RenewClaims) -> RenewedClaims:
+    """Extend claims of one worker in one transaction, runs before pipelines. A lost claim fails none of the others."""
+
+    async def renew(tx: Tx) -> RenewedClaims:
+        runs = await tx.runs.renew_all(command.namespace, command.runs) if command.runs else ()
+        pipelines = await tx.pipelines.renew_all(command.namespace, command.pipelines) if command.pipelines else ()
+        return RenewedClaims(lost_runs=tuple(sorted(runs)), lost_pipelines=tuple(sorted(pipelines)))
+
+    is_single = not (command.runs and command.pipelines)
+    return await parts.run_tx("renew_claims", renew, single=is_single)
 
 
 async def hold_run(parts: Parts, command: HoldRun) -> None:

@@ -21,6 +21,14 @@ class FailureKind(StrEnum):
     INTERNAL = "internal"
 
 
+class FailureReason(StrEnum):
+    """What ended it, where the kind leaves that open."""
+
+    WORKER_LOST = "worker_lost"  # of a crash loop: workers died, or were cut off
+    CLAIM_RAN_OUT = "claim_ran_out"  # the worker was there, and gave no sign of life for the length of its claim
+    TOO_LONG = "too_long"  # it did not end within its time-out
+
+
 class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: FailureKind
     type: str  # the exception's qualified name, as text: it is never imported
@@ -31,6 +39,7 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_final: bool = False  # never retried, whatever the kind: `never=`, `raises=`
     is_declared: bool = False  # of a class the step lists in `raises=`: it comes back as itself
     step: str = ""  # the step it came from, if it came from one
+    reason: FailureReason | None = None
 
 
 def in_one_line(failure: Failure) -> str:

@@ -17,8 +17,9 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.model.duration import describe
 from windlass.model.effect import Effect, EffectStatus
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, FailureReason
 from windlass.model.pipeline import (
     CONSUMER_PHASES,
     MOST_FIXES,
@@ -32,7 +33,7 @@ from windlass.model.pipeline import (
     PipelineStatus,
 )
 from windlass.model.pipeline_work import Verdict
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 from windlass.rules.pipelines import is_outdated
 
 STATUS_OF = {
@@ -195,16 +196,29 @@ def crash(run: HandlerRun, *, now: Instant, is_release: bool) -> HandlerRun:
 
 
 def crash_loop(
-    run: HandlerRun | None, pipeline: Pipeline, *, recoveries: int, now: Instant
+    run: HandlerRun | None,
+    pipeline: Pipeline,
+    *,
+    recoveries: int,
+    now: Instant,
+    silent_for: Duration | None = None,
 ) -> tuple[HandlerRun | None, Pipeline]:
-    """It has taken too many workers down: its attempt, if it has one, says so, and a person is needed."""
+    """It was claimed too often without an end: its attempt, if it has one, says so, and a person is needed.
+
+    `silent_for`: the length of its claim, where the worker lived and only its claim ran out.
+    """
     held = attention(pipeline, Issue.CRASH_LOOP, now=now)
     if run is None:
         return None, held
     where = f"in handler {run.handler!r}, at {run.phase.value}"
-    message = f"Workers were lost {recoveries} times in a row {where}."
-    failure = Failure(kind=FailureKind.CRASH_LOOP, type="CrashLoop", message=message)
-    return replace(run, failure=failure, updated_at=now), held
+    if silent_for is None:
+        message = f"Workers were lost {recoveries} times in a row {where}."
+        kind, type, reason = FailureKind.CRASH_LOOP, "CrashLoop", FailureReason.WORKER_LOST
+    else:
+        silence = f"its worker lived, but gave no sign of life for {describe(silent_for)}"
+        message = f"Its claim ran out {recoveries} times in a row {where}: {silence}."
+        kind, type, reason = FailureKind.TIMEOUT, "ClaimRanOut", FailureReason.CLAIM_RAN_OUT
+    return replace(run, failure=Failure(kind=kind, type=type, message=message, reason=reason), updated_at=now), held
 
 
 def beginning(run: HandlerRun, effect: Effect | None) -> Beginning:

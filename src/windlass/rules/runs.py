@@ -22,7 +22,8 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from windlass.errors import WrongState
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.duration import describe
+from windlass.model.failure import Failure, FailureKind, FailureReason
 from windlass.model.run import Run, RunKind, RunStatus
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import MINUTE, SECOND, Duration, Instant
@@ -194,7 +195,12 @@ def drift(run: Run, *, now: Instant) -> Run:
 
 def expired() -> Failure:
     """How a run ends that did not end in time."""
-    return Failure(kind=FailureKind.TIMEOUT, type="TimeoutError", message="The run did not end within its time-out.")
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        type="TimeoutError",
+        message="The run did not end within its time-out.",
+        reason=FailureReason.TOO_LONG,
+    )
 
 
 def is_crash_loop(run: Run, *, max_recoveries: int) -> bool:
@@ -202,17 +208,22 @@ def is_crash_loop(run: Run, *, max_recoveries: int) -> bool:
     return run.recoveries > max_recoveries
 
 
-def crash_loop(run: Run, history: Sequence[Step]) -> Failure:
-    """How such a run ends: blamed is the step that was seen to start under the last claim that saw one."""
+def crash_loop(run: Run, history: Sequence[Step], *, silent_for: Duration | None = None) -> Failure:
+    """How such a run ends: blamed is the step that was seen to start under the last claim that saw one.
+
+    `silent_for`: the length of its claim, where the worker lived and only its claim ran out. Then nothing crashed.
+    """
     entered = [step for step in history if step.status is StepStatus.RUNNING]
     culprit = max(entered, key=lambda step: (step.token, step.attempt)).key if entered else ""
-    where = f"in step {culprit!r}" if culprit else "outside any step"
-    return Failure(
-        kind=FailureKind.CRASH_LOOP,
-        type="CrashLoop",
-        message=f"Its worker died, or its claim ran out, {run.recoveries} times in a row; last seen {where}.",
-        step=culprit,
-    )
+    where = f"last seen {f'in step {culprit!r}' if culprit else 'outside any step'}"
+    if silent_for is None:
+        message = f"Its worker died or was cut off {run.recoveries} times in a row; {where}."
+        kind, type, reason = FailureKind.CRASH_LOOP, "CrashLoop", FailureReason.WORKER_LOST
+    else:
+        silence = f"its worker lived, but gave no sign of life for {describe(silent_for)}"
+        message = f"Its claim ran out {run.recoveries} times in a row: {silence}; {where}."
+        kind, type, reason = FailureKind.TIMEOUT, "ClaimRanOut", FailureReason.CLAIM_RAN_OUT
+    return Failure(kind=kind, type=type, message=message, step=culprit, reason=reason)
 
 
 def _until_next_wait(run: Run, waits: Sequence[Step], *, now: Instant) -> Run:

@@ -146,6 +146,10 @@ class NoHooks:
 class WorkerLocks(Protocol):
     """Locks that end with whoever took them, whatever way it ends."""
 
+    async def is_held(self, worker: WorkerId) -> bool:
+        """Whether a process that lives holds the lock of this worker."""
+        ...
+
     async def take(self, worker: WorkerId) -> LockKind | None:
         """Make sure that we hold the lock of a worker of ours; none: there can be no such lock, here or now."""
         ...

@@ -12,7 +12,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from windlass.model.commands import ClaimedRun
-from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
 from windlass.store.rows import RUN_COLUMNS, RUN_KIND, RUN_STATUS, Row, run_from_row
@@ -21,7 +21,7 @@ from windlass.store.rows import RUN_COLUMNS, RUN_KIND, RUN_STATUS, Row, run_from
 ID, NAME, VERSION, QUEUE, PRIORITY = 1, 2, 3, 4, 5
 TOKEN, ATTEMPTS, RECOVERIES, STARTED_AT, EXPIRES_AT, HELD, PARENT = 8, 11, 12, 14, 16, 17, 18
 PARENT_STEP, RETRY_OF, ORIGIN, BEGUN_AT, SCHEDULE, SCHEDULED_AT, KIND = 19, 22, 23, 24, 25, 27, 28
-WAS, DUE_AT, INPUT, START_KEY, AT = range(RUN_COLUMNS, RUN_COLUMNS + 5)
+WAS, DUE_AT, HOLDER, INPUT, START_KEY, AT = range(RUN_COLUMNS, RUN_COLUMNS + 6)
 
 
 class ClaimedRow(Struct, frozen=True, gc=False):
@@ -53,6 +53,12 @@ class ClaimedRow(Struct, frozen=True, gc=False):
     def due_at(self) -> Instant:
         """Before the claim; of one whose answer was lost, when it ends."""
         return Instant(self.values[DUE_AT])
+
+    @property
+    def holder(self) -> WorkerId | None:
+        """The worker whose claim ended, if this one took over."""
+        holder: WorkerId | None = self.values[HOLDER]
+        return holder
 
     @property
     def input(self) -> bytes:

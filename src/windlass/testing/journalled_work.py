@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from windlass.answers import Answer, answer_of
 from windlass.api.service import Work
 from windlass.errors import ClaimLost, WindlassError
+from windlass.model.claims import Renewal, RenewClaims, RenewedClaims
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -74,6 +75,26 @@ class JournalledPresence:
 
     async def probe_workers(self, command: ProbeWorkers) -> Probed:
         return await self._work.probe_workers(command)
+
+    async def renew_claims(self, command: RenewClaims) -> RenewedClaims:
+        items = [*command.runs, *command.pipelines]
+        sent = [self._renewal(item, Event.SENT) for item in items]
+        try:
+            renewed = await self._work.renew_claims(command)
+        except WindlassError as error:
+            for fields in sent:
+                self._journal.write(Event.ANSWERED, **fields, outcome=_outcome(error))
+            raise
+        lost = {*renewed.lost_runs, *renewed.lost_pipelines}
+        for fields, item in zip(sent, items, strict=True):
+            self._journal.write(Event.ANSWERED, **fields, outcome=CLAIM_LOST if item.id in lost else OK)
+        return renewed
+
+    def _renewal(self, item: Renewal, event: Event) -> dict[str, Any]:
+        fields = {"who": self._who, "what": "renew_claim", "run_id": item.id, "token": item.token}
+        fields |= {"key": "", "renew_for": item.visibility_for}
+        self._journal.write(event, **fields)
+        return fields
 
 
 class JournalledJobs(JournalledPresence):

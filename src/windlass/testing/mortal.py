@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from windlass.answers import Answer, answer_of
 from windlass.api.service import Work
 from windlass.errors import ClaimLost
+from windlass.model.claims import RenewClaims, RenewedClaims
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -65,6 +66,7 @@ WHAT = {
     "hold_run": "pause",
     "release_run": "release",
     "renew_claim": "renewal of the claim",
+    "renew_claims": "renewal of the claim while a step is at work",
     **pipeline_writes,
 }
 
@@ -219,6 +221,15 @@ class MortalWork(MortalPresence, MortalPipelines):
 
     async def renew_claim(self, claim: Claim) -> None:
         await self._submitted("renew_claim", self._work.renew_claim, claim)
+
+    async def renew_claims(self, command: RenewClaims) -> RenewedClaims:
+        items = [*command.runs, *command.pipelines]
+        if self.is_dead or any([self._reach("renew_claims", item.id, is_after=False) for item in items]):
+            raise ClaimLost(items[0].id, token=items[0].token)
+        renewed = await self._work.renew_claims(command)
+        if any([self._reach("renew_claims", item.id, is_after=True) for item in items]):
+            raise ClaimLost(items[0].id, token=items[0].token)
+        return renewed
 
     def _submitted(
         self, write: str, call: Callable[[Any], Awaitable[T]], command: Any, keys: tuple[str, ...] = ()

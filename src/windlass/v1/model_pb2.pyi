@@ -41,6 +41,13 @@ class FailureKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FAILURE_KIND_CRASH_LOOP: _ClassVar[FailureKind]
     FAILURE_KIND_INTERNAL: _ClassVar[FailureKind]
 
+class FailureReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FAILURE_REASON_UNSPECIFIED: _ClassVar[FailureReason]
+    FAILURE_REASON_WORKER_LOST: _ClassVar[FailureReason]
+    FAILURE_REASON_CLAIM_RAN_OUT: _ClassVar[FailureReason]
+    FAILURE_REASON_TOO_LONG: _ClassVar[FailureReason]
+
 class StepKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     STEP_KIND_UNSPECIFIED: _ClassVar[StepKind]
@@ -89,6 +96,10 @@ FAILURE_KIND_TIMEOUT: FailureKind
 FAILURE_KIND_DRIFT: FailureKind
 FAILURE_KIND_CRASH_LOOP: FailureKind
 FAILURE_KIND_INTERNAL: FailureKind
+FAILURE_REASON_UNSPECIFIED: FailureReason
+FAILURE_REASON_WORKER_LOST: FailureReason
+FAILURE_REASON_CLAIM_RAN_OUT: FailureReason
+FAILURE_REASON_TOO_LONG: FailureReason
 STEP_KIND_UNSPECIFIED: StepKind
 STEP_KIND_STEP: StepKind
 STEP_KIND_SLEEP: StepKind
@@ -132,7 +143,7 @@ class ErrorDetail(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ..., reason: _Optional[str] = ..., path: _Optional[str] = ..., request_id: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., state: _Optional[str] = ..., wanted: _Optional[str] = ..., owner: _Optional[str] = ..., close: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Failure(_message.Message):
-    __slots__ = ("kind", "type", "message", "traceback", "data", "retry_after", "is_final", "is_declared", "step")
+    __slots__ = ("kind", "type", "message", "traceback", "data", "retry_after", "is_final", "is_declared", "step", "reason")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +153,7 @@ class Failure(_message.Message):
     IS_FINAL_FIELD_NUMBER: _ClassVar[int]
     IS_DECLARED_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     kind: FailureKind
     type: str
     message: str
@@ -151,7 +163,8 @@ class Failure(_message.Message):
     is_final: bool
     is_declared: bool
     step: str
-    def __init__(self, kind: _Optional[_Union[FailureKind, str]] = ..., type: _Optional[str] = ..., message: _Optional[str] = ..., traceback: _Optional[str] = ..., data: _Optional[bytes] = ..., retry_after: _Optional[int] = ..., is_final: bool = ..., is_declared: bool = ..., step: _Optional[str] = ...) -> None: ...
+    reason: FailureReason
+    def __init__(self, kind: _Optional[_Union[FailureKind, str]] = ..., type: _Optional[str] = ..., message: _Optional[str] = ..., traceback: _Optional[str] = ..., data: _Optional[bytes] = ..., retry_after: _Optional[int] = ..., is_final: bool = ..., is_declared: bool = ..., step: _Optional[str] = ..., reason: _Optional[_Union[FailureReason, str]] = ...) -> None: ...
 
 class RetryPolicy(_message.Message):
     __slots__ = ("max_attempts", "initial_for", "factor", "max_for")

@@ -617,6 +617,34 @@ class RenewClaimResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Renewal(_message.Message):
+    __slots__ = ("id", "token", "visibility_for")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    VISIBILITY_FOR_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    token: int
+    visibility_for: int
+    def __init__(self, id: _Optional[str] = ..., token: _Optional[int] = ..., visibility_for: _Optional[int] = ...) -> None: ...
+
+class RenewClaimsRequest(_message.Message):
+    __slots__ = ("namespace", "runs", "pipelines")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    PIPELINES_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    runs: _containers.RepeatedCompositeFieldContainer[Renewal]
+    pipelines: _containers.RepeatedCompositeFieldContainer[Renewal]
+    def __init__(self, namespace: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[Renewal, _Mapping]]] = ..., pipelines: _Optional[_Iterable[_Union[Renewal, _Mapping]]] = ...) -> None: ...
+
+class RenewClaimsResponse(_message.Message):
+    __slots__ = ("lost_runs", "lost_pipelines")
+    LOST_RUNS_FIELD_NUMBER: _ClassVar[int]
+    LOST_PIPELINES_FIELD_NUMBER: _ClassVar[int]
+    lost_runs: _containers.RepeatedScalarFieldContainer[str]
+    lost_pipelines: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, lost_runs: _Optional[_Iterable[str]] = ..., lost_pipelines: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class SendToChildRequest(_message.Message):
     __slots__ = ("namespace", "run_id", "token", "child", "event", "id", "payload", "payload_hash")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]

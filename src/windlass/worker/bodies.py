@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from windlass.define.current import STEP, StepInfo
 from windlass.errors import InvalidInput
 from windlass.model.duration import describe
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, FailureReason
 from windlass.model.time import Duration, Instant
 from windlass.telemetry.observer import RunWatch, StepEnd
 from windlass.worker import failures
 from windlass.worker.calls import Body, Call
+from windlass.worker.claims import InFlight
+from windlass.worker.effect_calls import TIMEOUT_FOR
 from windlass.worker.effects import EffectBody, Unfinished
 
 if TYPE_CHECKING:
@@ -41,9 +43,6 @@ class Bodies:
         if execution.standby is not None:
             execution.standby.stop()
         body = Body(call, entered_at=now, is_thread=not definition.is_async)
-        stops_in = execution.tenure.until - now
-        if definition.timeout_for is not None:
-            stops_in = min(stops_in, definition.timeout_for)
         if definition.timeout_for is not None and definition.effect is None:
             body.timer = host.clock.call_later(definition.timeout_for, self._time_out, body)
         info = StepInfo(
@@ -52,7 +51,7 @@ class Bodies:
             attempt=call.attempt,
             run_id=self._run_id,
             idempotency_key=f"{execution.claimed.seed}/{call.key}",
-            stops_at=Instant(host.clock.now() + stops_in),
+            stops_at=Instant(host.clock.now() + self._limit(body)),
         )
         context = body.context = host.context.copy()
         context.run(STEP.set, info)
@@ -74,6 +73,33 @@ class Bodies:
             body.work.add_done_callback(functools.partial(self._thread_ended, body), context=host.context)
         if not execution.claimed.recoveries:
             host.observe()
+
+    def in_flight(self, now: int) -> InFlight | None:
+        """What renews the claim: bodies at work, within their time. One beyond `longest_step_for` ends here."""
+        if not self.working:
+            return None
+        longest_for = self._host.longest_step_for
+        endless = [body for body in self.working if not body.is_timed_out and _is_endless(body)]
+        for body in endless:
+            if now - body.entered_at >= longest_for:
+                self._time_out(body)
+        within = [body for body in self.working if not body.is_timed_out and not self._is_stopped]
+        if not within:
+            return None
+        wanted = [body.call.definition.visibility_for or 0 for body in within if body.call.definition is not None]
+        return InFlight(
+            visibility_for=Duration(max(self._execution.tenure.visibility_for, *wanted)),
+            ends_at=min((body.entered_at + longest_for for body in endless if not body.is_timed_out), default=None),
+            is_in_threads=all(body.is_thread for body in within),
+        )
+
+    def _limit(self, body: Body) -> Duration:
+        """How long a body may be at work."""
+        definition = body.call.definition
+        assert definition is not None
+        if definition.timeout_for is not None:
+            return definition.timeout_for
+        return self._host.longest_step_for if definition.effect is None else TIMEOUT_FOR
 
     @property
     def has_effects(self) -> bool:
@@ -106,8 +132,6 @@ class Bodies:
         return sorted(body.call.key for body in self.working if body.is_thread)
 
     def _time_out(self, body: Body) -> None:
-        definition = body.call.definition
-        assert definition is not None and definition.timeout_for is not None
         body.is_timed_out = True
         if not body.is_thread:
             body.cancel()
@@ -116,20 +140,18 @@ class Bodies:
             "Step %r of %s passed its time-out of %s, but a thread cannot be stopped: it keeps its slot until it ends.",
             body.call.key,
             self._run_id,
-            describe(definition.timeout_for),
+            describe(self._limit(body)),
             extra={"run": self._run_id, "step": body.call.key},
         )
         self._execution.on_failure(body, self._timed_out(body))
 
     def _timed_out(self, body: Body) -> Failure:
-        definition = body.call.definition
-        assert definition is not None
-        limit = describe(definition.timeout_for or Duration(0))
         return Failure(
             kind=FailureKind.TIMEOUT,
             type="TimeoutError",
-            message=f"The step did not end within {limit}.",
+            message=f"The step did not end within {describe(self._limit(body))}.",
             step=body.call.key,
+            reason=FailureReason.TOO_LONG,
         )
 
     def _thread_ended(self, body: Body, work: asyncio.Future[Any]) -> None:
@@ -226,6 +248,12 @@ class Bodies:
 
 def _is_effect(body: Body) -> bool:
     return body.call.definition is not None and body.call.definition.effect is not None
+
+
+def _is_endless(body: Body) -> bool:
+    """Has it no time-out of its own?"""
+    definition = body.call.definition
+    return definition is not None and definition.timeout_for is None and definition.effect is None
 
 
 async def _raise(error: Exception) -> NoReturn:

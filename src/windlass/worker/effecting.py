@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from windlass.define.effect import idempotency_key
 from windlass.define.pipeline_values import TopicEvent
 from windlass.define.workflow import StepDefinition
-from windlass.errors import InvalidInput
+from windlass.errors import ClaimLost, InvalidInput
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.pipeline import Phase
 from windlass.model.pipeline_work import BeginEffect, Begun, BegunKind, ReserveEvents, Task, Verdict
@@ -47,7 +47,7 @@ class Effecting:
         definition = step.effect
         assert definition is not None
         self._definition, self._function, self._args, self._events = definition, step.function, args, events
-        self._timeout_for = definition.timeout_for or min(TIMEOUT_FOR, handling.tenure.usable())
+        self._timeout_for = definition.timeout_for or TIMEOUT_FOR
         self._key, self._params = "", b""
         self.is_begun = False  # is it on the ledger?
         self.is_called = False  # may it have happened?
@@ -82,7 +82,8 @@ class Effecting:
         except Exception as error:  # of the user's `key=`
             failure = handler_failures.of_handler(error, codec=self._host.codec, classify=self._host.classify)
             raise Stop(failure, phase=Phase.PREPARED) from error
-        renew_for = self._handling.tenure.needed_for(self._timeout_for, now=asked_at)
+        tenure = self._handling.tenure
+        renew_for = tenure.renewal(now=asked_at)
         command = BeginEffect(
             namespace=self._host.namespace,
             subject=self._handling.claimed.name,
@@ -104,7 +105,10 @@ class Effecting:
             raise Stop(handler_failures.refused(refused), phase=Phase.PREPARING) from None
         if begun.kind is BegunKind.CHANGED:
             raise EventsChanged
+        # No later renewal moves the time from which others may ask about the call: it begins before the claim ends.
         self._handling.renewed(renew_for, asked_at=asked_at)
+        if tenure.left() <= 0:
+            raise ClaimLost(self._task.run_id, token=self._handling.claimed.token)
         self.is_begun = True
         return begun
 

@@ -24,7 +24,7 @@ from windlass.define.current import STEP
 from windlass.define.effect import idempotency_key
 from windlass.define.handler_definition import EffectDefinition
 from windlass.define.workflow import StepDefinition
-from windlass.errors import InvalidInput, WindlassError
+from windlass.errors import ClaimLost, InvalidInput, WindlassError
 from windlass.model.effect import INLINE_FOR
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.pipeline_work import BeginEffect, Begun, BegunKind, FailEffect, Reconciled, ReconcileEffect, Verdict
@@ -73,7 +73,7 @@ class EffectBody:
         if body.is_thread:
             self._host.threads.reserve()
         self._inside: asyncio.Future[Any] | None = None  # the call, while it is at work
-        self._timeout_for = definition.timeout_for or min(TIMEOUT_FOR, execution.tenure.usable())
+        self._timeout_for = definition.timeout_for or TIMEOUT_FOR
         # What every write about it carries.
         claimed = execution.claimed
         self._held: dict[str, Any] = {
@@ -131,7 +131,7 @@ class EffectBody:
             failure = handler_failures.of_handler(error, codec=self._host.codec, classify=self._host.classify)
             raise Unfinished(self._of_step(failure)) from None
         key = key or f"{execution.claimed.seed}/{self._body.call.key}"
-        await self._secure(self._timeout_for)
+        await self._secure()
         command = BeginEffect(
             **self._held,
             subject=execution.claimed.run_id,
@@ -141,10 +141,13 @@ class EffectBody:
             has_reconcile=effect.reconcile is not None,
             timeout_for=self._timeout_for,
         )
+        until = execution.tenure.until  # a renewal does not move the time from which others may ask about the call
         begun = await self._host.work.begin_effect(command)
         self._attempt = begun.attempt
         if execution.is_over:
             raise Unfinished
+        if self._host.clock.monotonic() >= until:  # called now, it might still be at work when others ask about it
+            raise ClaimLost(execution.claimed.run_id, token=execution.claimed.token)
         STEP.set(replace(STEP.get(), idempotency_key=begun.idempotency_key or key))
         return begun
 
@@ -260,15 +263,15 @@ class EffectBody:
         if effect.reconcile is None:
             text = f"Effect {effect.name!r} ({effect.location}) has no reconcile= to ask."
             return Found(failure=handler_failures.logic(text))
-        await self._secure(INLINE_FOR)
+        await self._secure()
         context = contextvars.copy_context()
         args = decode_arguments(effect, self._params, self._host.codec)  # the call may have changed its own
         ran, _ = await run_code(self._host, effect.reconcile, args, context=context, timeout_for=INLINE_FOR)
         return read_found(ran, effect, self._host.codec, limit=INLINE_FOR)
 
-    async def _secure(self, timeout_for: Duration) -> None:
-        """Have enough of the claim left for code that may take this long."""
-        needed = self._execution.tenure.needed_for(timeout_for, now=self._host.clock.monotonic())
+    async def _secure(self) -> None:
+        """Have at least half of the claim left; while the code is at work it is renewed."""
+        needed = self._execution.tenure.renewal(now=self._host.clock.monotonic())
         if needed is not None:
             await self._execution.reports.renew(needed)
 

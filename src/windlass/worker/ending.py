@@ -9,11 +9,15 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from windlass.errors import ClaimLost, Unavailable, WindlassError
+from windlass.model.claims import Renewal
 from windlass.model.commands import FinishRun
+from windlass.model.duration import describe
 from windlass.model.time import SECOND, Duration
 from windlass.telemetry.observer import Departure
 from windlass.worker import last_words
+from windlass.worker.claims import InFlight
 from windlass.worker.tasks import cancel_all
+from windlass.worker.tenure import Tenure
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
@@ -31,12 +35,32 @@ class Ending:
         self._is_unanswered = False  # dropped because the store was away, and not because the claim was lost
         self.departure, self.error = Departure.LOST, ""  # until a last word is written; and what failed, by its type
 
+    @property
+    def tenure(self) -> Tenure:
+        return self._execution.tenure
+
+    @property
+    def is_over(self) -> bool:
+        return self._execution.is_over
+
+    def in_flight(self, now: int) -> InFlight | None:
+        return self._execution.bodies.in_flight(now)
+
+    def renewal(self, visibility_for: Duration) -> Renewal:
+        return Renewal(id=self._run_id, token=self._execution.claimed.token, visibility_for=visibility_for)
+
+    def lose_claim(self) -> None:
+        """The store says that it is somebody else's. A run that is being parked has given it back itself."""
+        if not self._execution.is_parking:
+            self.drop(ClaimLost(self._run_id, token=self._execution.claimed.token))
+
     def run_out(self) -> None:
         """The claim has run out: from now on another worker may have the run, and it is dropped here."""
         LOGGER.warning(
-            "The claim on run %s ran out while it was executed; another worker may take it. "
-            "Give long steps more: ctx.step(..., visibility='1h').",
+            "The claim on run %s ran out: for %s no step was at work, or this process or its event loop stood still. "
+            "Another worker may take it.",
             self._run_id,
+            describe(self._execution.tenure.visibility_for),
             extra=self._execution.about,
         )
         self.lose()

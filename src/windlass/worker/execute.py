@@ -102,7 +102,7 @@ class Execution:
         if self.host.watch is not None:
             self.bodies.watch = self.host.watch.run_begins(self.claimed, context=context)
         self._root = self.tree.create_root(coroutine, context)
-        self.host.watch_claim(self.tenure.until)
+        self.host.watch_claim(self.tenure)
         if self.claimed.expires_in is not None:
             left = self.claimed.expires_in - (self.host.clock.monotonic() - self.claimed_at)
             self._expiry = self.host.clock.call_later(max(0, left), self._expire)

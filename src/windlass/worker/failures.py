@@ -14,7 +14,7 @@ from windlass.define.workflow import StepDefinition
 from windlass.errors import InvalidInput, StepError, StepFailed
 from windlass.model.commands import ClaimedRun
 from windlass.model.duration import to_duration
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, FailureReason
 from windlass.worker.calls import Body
 
 LOGGER = logging.getLogger("windlass.worker")
@@ -32,6 +32,7 @@ PROGRAMMING_ERRORS = (
     AssertionError,
     RecursionError,
 )
+REASONS = frozenset(FailureReason)
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 LONGEST_TRACEBACK = 16_384  # characters
 DEEPEST_TRACEBACK = 40  # frames
@@ -73,6 +74,7 @@ def of_workflow(error: BaseException, *, codec: Codec) -> Failure:
             traceback=error.traceback or traceback_text(error),
             data=encoded_data(error.data, codec),
             step=error.step,
+            reason=FailureReason(error.reason) if error.reason in REASONS else None,
         )
     return Failure(
         kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=traceback_text(error)
@@ -121,6 +123,7 @@ def to_exception(failure: Failure, definition: StepDefinition, *, codec: Codec, 
         kind=failure.kind.value,
         subject=f"Step {key!r}",
         step=key,
+        reason=failure.reason,
     )
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from windlass.codec import Codec, safe_text
 from windlass.errors import InvalidInput, StepError, Unavailable, WindlassError
 from windlass.model.duration import describe, to_duration
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, FailureReason
 from windlass.model.pipeline import Phase
 from windlass.model.pipeline_work import Verdict
 from windlass.model.time import Duration
@@ -108,7 +108,8 @@ def did_not_happen(failure: Failure) -> Failure:
 
 
 def timed_out(what: str, limit: Duration, *, kind: FailureKind = FailureKind.TIMEOUT) -> Failure:
-    return Failure(kind=kind, type="TimeoutError", message=f"{what} did not end within {describe(limit)}.")
+    message = f"{what} did not end within {describe(limit)}."
+    return Failure(kind=kind, type="TimeoutError", message=message, reason=FailureReason.TOO_LONG)
 
 
 def internal(error: BaseException) -> Failure:

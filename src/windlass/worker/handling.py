@@ -27,7 +27,6 @@ from windlass.model.pipeline_work import (
     ClaimedPipeline,
     CommitHandler,
     FixHandler,
-    PipelineClaim,
     ReconcileEffect,
     StopHandler,
     Task,
@@ -35,7 +34,6 @@ from windlass.model.pipeline_work import (
     Verdict,
 )
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.runtime import Timer
 from windlass.telemetry.observer import Code, CodeKind
 from windlass.worker import effect_calls, handler_failures, problems
 from windlass.worker.effect_calls import Found
@@ -43,9 +41,9 @@ from windlass.worker.effecting import EventsChanged
 from windlass.worker.handler_failures import Stop
 from windlass.worker.host import Host
 from windlass.worker.phases import Phases
-from windlass.worker.running import Halted, Ran, has_ended, run_code, settle
+from windlass.worker.pipeline_hold import PipelineHold
+from windlass.worker.running import Halted, Ran, has_ended, is_coroutine_function, run_code
 from windlass.worker.telling import Telling
-from windlass.worker.tenure import Tenure
 
 LOGGER = logging.getLogger("windlass.worker")
 
@@ -55,24 +53,13 @@ SEND_AGAIN_AFTER = SECOND  # on top of the engine's own patience
 MANY_RUNS = 50  # in a row, after which a pipeline makes room for others that wait for a slot
 
 
-class Handling:
+class Handling(PipelineHold):
     def __init__(
         self, claimed: ClaimedPipeline, definition: PipelineDefinition, host: Host, *, is_crowded: Callable[[], bool]
     ) -> None:
-        self.claimed, self.definition, self.host = claimed, definition, host
-        self.tenure = Tenure(claimed, host.clock)
-        # What every write about this pipeline carries, above all the token of its claim.
-        self.held: dict[str, Any] = {
-            "namespace": host.namespace,
-            "pipeline": claimed.name,
-            "token": claimed.token,
-        }
-        self._is_crowded = is_crowded
-        self._halted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.has_run_out = self._is_given_back = False
+        super().__init__(claimed, host)
+        self.definition, self._is_crowded = definition, is_crowded
         self._runs, self._telling = 0, Telling(self)
-        self._timer: Timer | None = None
-        self._unanswered: Exception | None = None  # what we raised last, perhaps into code of the user
         self._left_behind: set[asyncio.Future[Any]] = set()  # code that could not be stopped
 
     @property
@@ -80,24 +67,10 @@ class Handling:
         """Is the claim kept for what is next?"""
         return not self.host.is_draining and not (self._runs > MANY_RUNS and self._is_crowded())
 
-    @property
-    def is_stopping(self) -> bool:
-        """Is nothing called any more, though the claim lasts?"""
-        return self._halted.done() and not self.has_run_out
-
-    def stop(self) -> None:
-        """The worker's grace is over: stop the code, and give the pipeline back."""
-        settle(self._halted)
-
-    def lose(self) -> None:
-        """The claim is gone, or may be: stop the code, and write nothing any more."""
-        self.has_run_out = True
-        settle(self._halted)
-
     async def execute(self) -> None:
         """Everything there is to do under this claim. Ends when none of its code is at work any more."""
         name, about = self.claimed.name, {"pipeline": self.claimed.name}
-        self._watch()
+        self.host.watch_claim(self.tenure)
         try:
             task: Task | None = self.claimed.task
             while task is not None:
@@ -116,8 +89,6 @@ class Handling:
             LOGGER.exception("Pipeline %r is given back: an error of the worker itself", name, extra=about)
             await self._give_back()
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
             await self._wait_left_behind()
             if self.has_run_out and not self._is_given_back:
                 await self._give_back()  # by our clock it is over; by the store's somebody may wait for its end
@@ -214,6 +185,7 @@ class Handling:
         context = self.host.context.copy()
         if info is not None:
             context.run(STEP.set, info)
+        self.enters(is_in_threads=not is_coroutine_function(function))
         try:
             with self._telling.calling(code, context=context) as called:
                 ran, work = await run_code(
@@ -224,12 +196,15 @@ class Handling:
                     timeout_for=timeout_for,
                     halted=None if is_last else self._halted,
                     waits=waits,
+                    began=lambda _: self.entered(timeout_for),
                 )
                 called.ran = ran
         except Halted as halted:
             if halted.work is not None:
                 self._left_behind.add(halted.work)
             raise
+        finally:
+            self.leaves()
         if not ran.is_over:
             self._left_behind.add(work)
             told = "%s of pipeline %r passed its time-out, but a thread cannot be stopped: it keeps its slot."
@@ -241,7 +216,7 @@ class Handling:
     async def reconcile(self, definition: EffectDefinition, args: tuple[Any, ...], info: StepInfo) -> Found:
         """Ask whether an effect happened. `info` has the key by which the outside world may know it."""
         assert definition.reconcile is not None
-        await self.secure(INLINE_FOR)
+        await self.secure()
         code = Code(CodeKind.RECONCILE, definition.name)
         ran = await self.run(definition.reconcile, args, timeout_for=INLINE_FOR, code=code, info=info)
         found = effect_calls.read_found(ran, definition, self.host.codec, limit=INLINE_FOR)
@@ -249,72 +224,6 @@ class Handling:
             told = "reconcile of effect %r of pipeline %r gave no answer: %s. See: windlass show %s"
             LOGGER.warning(told, definition.name, self.claimed.name, found.failure.type, info.run_id)
         return found
-
-    # --- the claim ----------------------------------------------------------------------------------------------------
-
-    async def secure(self, timeout_for: Duration) -> None:
-        """Have enough of the claim left for code that may take this long."""
-        asked_at = self.host.clock.monotonic()
-        needed = self.tenure.needed_for(timeout_for, now=asked_at)
-        if needed is not None:
-            claim = PipelineClaim(**self.held, visibility_for=needed)
-            await self.patiently(lambda: self.host.work.renew_pipeline(claim))
-            self.renewed(needed, asked_at=asked_at)
-
-    def renewed(self, visibility_for: Duration | None, *, asked_at: int) -> None:
-        if visibility_for is not None:
-            self.tenure.renewed(asked_at=asked_at, visibility_for=visibility_for)
-
-    async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask again while the store is away and the claim lasts: what was done is worth more than a slot."""
-        try:
-            while True:
-                try:
-                    return await ask()
-                except Unavailable:
-                    if self.host.is_draining or self._halted.done() or self.tenure.left() <= 0:
-                        raise
-                await self.host.clock.sleep(SEND_AGAIN_AFTER)
-                if self.has_run_out:
-                    raise Halted
-        except (ClaimLost, Unavailable, Halted) as error:
-            self._unanswered = error
-            raise
-
-    def _watch(self) -> None:
-        """Look again when the claim ends, as it stands now; it may have been renewed by then."""
-        left = self.tenure.left()
-        if left > 0:
-            self._timer = self.host.clock.call_later(left, self._watch)
-            return
-        self.lose()
-        LOGGER.warning(
-            "The claim on pipeline %r ran out while it was executed; another worker may take it.",
-            self.claimed.name,
-            extra={"pipeline": self.claimed.name},
-        )
-
-    def give_up_claim(self) -> None:
-        """The claim is over: what is left to do is told to people, and takes as long as it takes."""
-        self._is_given_back = True
-        if self._timer is not None:
-            self._timer.cancel()
-
-    async def _give_back(self) -> None:
-        try:
-            await self.host.work.release_pipeline(PipelineClaim(**self.held))
-        except WindlassError as error:
-            LOGGER.info("Pipeline %r could not be given back: %s", self.claimed.name, error)
-
-    async def _give_back_when_answered(self) -> None:
-        """The store was away: when it is back, nobody has to wait for the end of the claim."""
-        while self.tenure.left() > 0 and not self.host.is_draining:
-            try:
-                return await self.host.work.release_pipeline(PipelineClaim(**self.held))
-            except Unavailable:
-                await self.host.clock.sleep(SEND_AGAIN_AFTER)
-            except WindlassError:
-                return  # it is somebody else's
 
     async def _wait_left_behind(self) -> None:
         work = {item for item in self._left_behind if not item.done()}

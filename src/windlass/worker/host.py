@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from windlass.api.service import Work
 from windlass.codec import Codec
 from windlass.define.registry import Registry
-from windlass.model.time import Duration
+from windlass.model.time import DAY, Duration
 from windlass.runtime import Clock
 from windlass.telemetry.observer import Observer, WorkerWatch
 from windlass.worker.failures import Classify
 from windlass.worker.runners import Runners
 from windlass.worker.tasks import LoopThread
+from windlass.worker.tenure import Tenure
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
 
 if TYPE_CHECKING:
     from windlass.worker.execute import Execution
+
+
+LONGEST_STEP_FOR = Duration(DAY)
 
 
 class Doors(NamedTuple):
@@ -38,6 +42,7 @@ class Durations(NamedTuple):
     probe_for: Duration  # between two looks for dead workers; 0: never
     grace_for: Duration  # for bodies, once it is asked to leave
     heartbeat_for: Duration
+    longest_step_for: Duration = LONGEST_STEP_FOR
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +62,7 @@ class Host:
     loop: LoopThread
     turns: Turns
     runners: Runners
-    watch_claim: Callable[[int], None]  # look at claims when this moment of the clock that never goes back has come
+    watch_claim: Callable[[Tenure], None]  # look at this claim when half of it has passed
+    longest_step_for: Duration  # how long a body may be at work that was given no time-out
     is_draining: bool = False
     watch: WorkerWatch | None = None  # from its start on, if anyone is told

@@ -60,6 +60,7 @@ def _ended_badly(run_id: str, definition: WorkflowDefinition, failure: Failure, 
         data=None if failure.data is None else codec.decode(failure.data),
         traceback=failure.traceback,
         kind=failure.kind.value,
+        reason=failure.reason,
         subject=f"Run {run_id} ({definition.name!r})",
     )
 

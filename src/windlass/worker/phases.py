@@ -20,7 +20,7 @@ from windlass.errors import InvalidInput
 from windlass.model.failure import Failure, FailureKind
 from windlass.model.pipeline import EffectOutcome, EventRow, HandlerKind, Phase
 from windlass.model.pipeline_work import ApplyEffect, CommitHandler, ReadEvents, ReserveEvents, ReserveOutcome, Task
-from windlass.model.time import Duration
+from windlass.model.time import MINUTE, Duration
 from windlass.telemetry.observer import Code, CodeKind
 from windlass.worker import handler_failures, problems
 from windlass.worker.effecting import Effecting, EventsChanged
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("windlass.worker")
 
+HANDLER_FOR = Duration(4 * MINUTE)  # of a phase of a handler that has no time-out of its own
 MOST_CHANGES = 10  # that others make to events while they are chosen, before it is tried again later
 
 Context = ProducerRunContext | PrepareRunContext | MutateRunContext | NextRunContext
@@ -324,8 +325,8 @@ class Phases:
 
     async def _call(self, name: str, function: Callable[..., Any], ctx: Context, *args: Any) -> Any:
         """The answer of a phase. Raises Stop for what it raised, and when it passed its time-out."""
-        timeout_for = self.spec.timeout_for or self._handling.tenure.usable()
-        await self._handling.secure(timeout_for)
+        timeout_for = self.spec.timeout_for or HANDLER_FOR
+        await self._handling.secure()
         code = Code(CodeKind.PHASE, name)
         try:
             ran = await self._handling.run(

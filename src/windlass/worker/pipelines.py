@@ -75,7 +75,7 @@ class Pipelines:
     def lose(self) -> None:
         """Nothing of what is at work here is written any more, as if the worker had died."""
         for handling in tuple(self.handlings):
-            handling.lose()
+            handling.lose_claim()
 
     def stop(self) -> None:
         """The worker's grace is over: stop what is at work, and give it back."""

@@ -16,6 +16,7 @@ from windlass.model.effect import INLINE_FOR
 from windlass.model.failure import Failure
 from windlass.model.pipeline import HandlerStatus, Issue, Phase, PipelineStatus
 from windlass.model.pipeline_work import ReconcileEffect, Stopped, Task
+from windlass.model.time import MINUTE, Duration
 from windlass.rules.limits import MAX_NOTE
 
 if TYPE_CHECKING:
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("windlass.worker")
 
+FIXER_FOR = Duration(4 * MINUTE)  # the most that `on_logic_error` may take
+
 
 async def ask_fixer(handling: Handling, task: Task) -> tuple[bool, str | None]:
     """Has `on_logic_error` put the cause right, and what does it say about that?"""
     fixer = handling.definition.on_logic_error
     if fixer is None:
         return False, None
-    timeout_for = handling.tenure.usable()
-    await handling.secure(timeout_for)
+    await handling.secure()
     problem = _problem(handling, task, status=HandlerStatus.FAILED_LOGIC, failure=task.failure)
-    ran = await handling.run(fixer, (problem,), timeout_for=timeout_for)
+    ran = await handling.run(fixer, (problem,), timeout_for=FIXER_FOR)
     if ran.is_timed_out or ran.error is not None:
         kind = "TimeoutError" if ran.is_timed_out or ran.error is None else type(ran.error).__qualname__
         LOGGER.warning("on_logic_error of pipeline %r failed: %s", handling.claimed.name, kind, exc_info=ran.error)

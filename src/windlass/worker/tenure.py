@@ -1,7 +1,7 @@
 """How long a claim still holds, as its holder sees it: by a clock that never goes back, and a little pessimistic.
 
-Only the holder's own commits renew. A body is entered with enough of the claim left, and stopped when it has run out:
-by then another worker may have the run.
+Only the holder renews: along with its commits, and while its bodies are at work (`claims.py`). A body is entered with
+at least half of the claim left, and stopped when it has run out: by then another worker may have the run.
 """
 
 from __future__ import annotations
@@ -31,20 +31,10 @@ class Tenure:
 
     def needed_before(self, visibility_for: Duration | None, *, now: int) -> Duration | None:
         """For a body: how long a claim to ask for first, or None if what is left will do."""
-        if visibility_for is None:
+        if visibility_for is None or visibility_for <= self.visibility_for:
             return self.renewal(now=now)
         # What is left right after a renewal is a little less than was asked for.
         return visibility_for if self.until - now < visibility_for * 4 // 5 else None
-
-    def usable(self) -> Duration:
-        """How long code may take that was given no time-out of its own: the rest is for what is written behind it."""
-        return Duration(self.visibility_for * 4 // 5)
-
-    def needed_for(self, timeout_for: Duration, *, now: int) -> Duration | None:
-        """For code with a time-out: how long a claim to ask for first, or None if what is left will do."""
-        if self.until - now >= timeout_for + timeout_for // 10:
-            return None
-        return max(self.visibility_for, Duration(timeout_for * 5 // 4))
 
 
 def _until(asked_at: int, visibility_for: Duration) -> int:

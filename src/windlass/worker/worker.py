@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -20,7 +20,7 @@ from windlass.model.time import MILLISECOND, SECOND, Duration
 from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
 from windlass.worker.arguments import read_arguments
-from windlass.worker.claims import Claims
+from windlass.worker.claims import Claims, Holder
 from windlass.worker.context import RunContext
 from windlass.worker.drain import Drain
 from windlass.worker.execute import Execution
@@ -71,7 +71,7 @@ class Worker:
         self._is_declared = asyncio.Event()
         self._executions: set[Execution] = set()
         self._slot_freed = asyncio.Event()
-        self._claims = Claims(clock, self._executions)
+        self.claims = Claims(clock, namespace=namespace, work=doors.work, holders=self._holders, spawn=self._spawn)
         context = contextvars.Context()
         self._pace = SystemClock()  # a matter of throughput, so of real time, also under a test's clock
         self._all_left: asyncio.Future[None] | None = None  # for whoever waits until no run is left
@@ -95,7 +95,8 @@ class Worker:
             loop=LoopThread(),
             turns=Turns(context),
             runners=Runners(context),
-            watch_claim=self._claims.watch,
+            watch_claim=self.claims.watch,
+            longest_step_for=durations.longest_step_for,
             left=self._left,
         )
 
@@ -200,7 +201,7 @@ class Worker:
             execution.ending.stop()
         self.pipelines.stop()
         await self._wait_for_executions(wait_for)
-        self._claims.stop()
+        self.claims.stop()
         if self._errands:
             await asyncio.wait(self._errands)
         await _cancel(self._tasks[2:])
@@ -355,6 +356,9 @@ class Worker:
             self._watch_loop()
         self._presence.count(execution.outcome)
         self._slot_left()
+
+    def _holders(self) -> tuple[Iterable[Holder], Iterable[Holder]]:
+        return (item.ending for item in self._executions if not item.is_over), self.pipelines.handlings
 
     def _slot_left(self) -> None:
         if self._all_left is not None and not (self._executions or self.pipelines.count or self._all_left.done()):

@@ -15,6 +15,7 @@ from windlass.api.grpc.errors import to_detail
 from windlass.api.grpc.mirror import mirror
 from windlass.api.grpc.table import PAGE_BYTES, Call, Row, page
 from windlass.errors import Forbidden, NotFound, WindlassError
+from windlass.model.claims import RenewClaims, RenewedClaims
 from windlass.model.commands import (
     Cancelled,
     CancelRun,
@@ -139,6 +140,10 @@ async def _release_run(call: Call, asked: Claim) -> of.Nothing:
 async def _renew_claim(call: Call, asked: Claim) -> of.Nothing:
     await call.service.work.renew_claim(check(asked))
     return of.Nothing()
+
+
+async def _renew_claims(call: Call, asked: RenewClaims) -> RenewedClaims:
+    return await call.service.work.renew_claims(check(asked))
 
 
 # Writes
@@ -293,6 +298,7 @@ ROWS = [
     Row(SERVICE, "HoldRun", "hold_run", HoldRun, of.Nothing, _hold_run),
     Row(SERVICE, "ReleaseRun", "release_run", Claim, of.Nothing, _release_run),
     Row(SERVICE, "RenewClaim", "renew_claim", Claim, of.Nothing, _renew_claim),
+    Row(SERVICE, "RenewClaims", "renew_claims", RenewClaims, RenewedClaims, _renew_claims),
     Row(SERVICE, "SendToChild", "send_to_child", of.SendToChild, Sent, _send_to_child),
     Row(SERVICE, "CancelChild", "cancel_child", of.CancelChild, Cancelled, _cancel_child),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 from windlass.api.admission import Caller
 from windlass.api.service import Pipelines, Runs
 from windlass.errors import ClaimLost, InvalidInput, NotFound
+from windlass.model.claims import RenewClaims
 from windlass.model.run import RunId
 from windlass.model.time import SECOND, Duration
 from windlass.rules.limits import RUN_ID, check_name
@@ -72,6 +73,9 @@ def _make_room(known: dict[tuple[str, str], Any]) -> None:
 
 def run_ids(asked: Any) -> Iterable[RunId]:
     """The runs that a worker's request is about. Nothing of it was checked yet."""
+    if isinstance(asked, RenewClaims):
+        yield from (RunId(item.id) for item in asked.runs)
+        return
     if hasattr(asked, "run_id"):
         yield asked.run_id
     for item in (*getattr(asked, "steps", ()), *getattr(asked, "runs", ())):
@@ -82,7 +86,9 @@ def run_ids(asked: Any) -> Iterable[RunId]:
 
 def pipelines(asked: Any) -> Iterable[str]:
     """The pipeline that a worker's request is about: its `run_id` is then an attempt of a handler."""
-    if hasattr(asked, "pipeline"):
+    if isinstance(asked, RenewClaims):
+        yield from (item.id for item in asked.pipelines)
+    elif hasattr(asked, "pipeline"):
         yield asked.pipeline
     elif hasattr(asked, "subject") and asked.subject != asked.run_id:
         yield asked.subject

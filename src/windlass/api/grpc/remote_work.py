@@ -18,6 +18,7 @@ from windlass.api.grpc.polls import Doors, Polls, longer
 from windlass.api.grpc.remote_pipeline_work import RemotePipelineWork
 from windlass.api.grpc.table import FILLED_REQUEST
 from windlass.errors import NotFound
+from windlass.model.claims import RenewClaims, RenewedClaims
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -80,6 +81,10 @@ class RemoteWorkers:
         asked = of.Listen(namespace=namespace, worker=worker, wait_for=longer(wait_for))
         heard: of.Heard = await self._asker.ask("Listen", asked, of.Heard, wait_for=asked.wait_for)
         return heard.should_drain
+
+    async def renew_claims(self, command: RenewClaims) -> RenewedClaims:
+        renewed: RenewedClaims = await self._asker.ask("RenewClaims", command, RenewedClaims)
+        return renewed
 
 
 class RemoteClaims(RemoteWorkers):

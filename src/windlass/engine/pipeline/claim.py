@@ -28,6 +28,7 @@ from windlass.model.worker import ServedPipeline
 from windlass.notify.local import gates_topic, pipelines_topic
 from windlass.rules import phases
 from windlass.rules import pipelines as rules
+from windlass.rules.workers import is_live
 from windlass.runtime import SystemClock
 from windlass.store.base import Tx
 
@@ -165,7 +166,7 @@ async def _claim_anew(
         was = desk.pipelines[name]
         if await desk.is_closed(was):
             continue
-        task = await _take(parts, desk, attempts, was, command)
+        task = await _take(parts, tx, desk, attempts, was, command)
         if task is not None:
             waited_for = 0 if was.available_at is None else desk.now - was.available_at
             held = desk.pipelines[name]
@@ -174,7 +175,9 @@ async def _claim_anew(
     return claimed, desk
 
 
-async def _take(parts: Parts, desk: Desk, attempts: Attempts, was: Pipeline, command: ClaimPipelines) -> Task | None:
+async def _take(
+    parts: Parts, tx: Tx, desk: Desk, attempts: Attempts, was: Pipeline, command: ClaimPipelines
+) -> Task | None:
     """Claim one, recovering it first if its last holder never gave it back."""
     is_recovery = was.status is PipelineStatus.RUNNING
     recoveries = was.recoveries + 1 if is_recovery else was.recoveries
@@ -193,8 +196,17 @@ async def _take(parts: Parts, desk: Desk, attempts: Attempts, was: Pipeline, com
     if is_recovery:
         await cut_off(desk, attempts, held, is_release=False)
         if recoveries > parts.settings.max_recoveries:
-            return crash_loop(desk, desk.pipelines[was.name], recoveries=recoveries)
+            silent_for = visibility_of(was, command) if await _lives(tx, was, command, now=desk.now) else None
+            return crash_loop(desk, desk.pipelines[was.name], recoveries=recoveries, silent_for=silent_for)
     return await attempts.advance(was.name, before=phases.stood(was))
+
+
+async def _lives(tx: Tx, was: Pipeline, command: ClaimPipelines, *, now: Instant) -> bool:
+    """Did the last holder live when its claim ran out? Else it was lost."""
+    if was.worker is None or was.worker == command.worker:
+        return was.worker is not None
+    holder = await tx.workers.find(command.namespace, id=was.worker)
+    return holder is not None and is_live(holder, now=now)
 
 
 def visibility_of(pipeline: Pipeline, command: ClaimPipelines) -> Duration:

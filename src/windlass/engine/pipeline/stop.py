@@ -102,9 +102,10 @@ async def cut_off(desk: Desk, attempts: Attempts, pipeline: Pipeline, *, is_rele
         await desk.tx.reserved.release(desk.namespace, run_id=run.id)
 
 
-def crash_loop(desk: Desk, pipeline: Pipeline, *, recoveries: int) -> Task | None:
+def crash_loop(desk: Desk, pipeline: Pipeline, *, recoveries: int, silent_for: Duration | None = None) -> Task | None:
     """Nobody holds it from here on. Whoever was about to has only to tell people."""
-    run, held = phases.crash_loop(desk.current(pipeline), pipeline, recoveries=recoveries, now=desk.now)
+    attempt = desk.current(pipeline)
+    run, held = phases.crash_loop(attempt, pipeline, recoveries=recoveries, now=desk.now, silent_for=silent_for)
     desk.put(held, cause="crash_loop")
     if run is None:
         return None

@@ -57,6 +57,7 @@ def failure(value: Failure | None) -> told.FailureDetail | None:
         step=value.step or None,
         traceback=value.traceback or None,
         data=payload(value.data),
+        reason=value.reason,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from windlass.model.explanation import Situation
-from windlass.model.failure import FailureKind
+from windlass.model.failure import FailureKind, FailureReason
 from windlass.model.gate import GateKind
 from windlass.model.message import MessageKind
 from windlass.model.run import RunKind, RunStatus
@@ -63,6 +63,7 @@ class FailureDetail(Told, frozen=True, kw_only=True):
     step: str | None
     traceback: str | None
     data: Payload
+    reason: FailureReason | None
 
 
 class RunSummary(Told, frozen=True, kw_only=True):

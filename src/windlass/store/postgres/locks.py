@@ -128,6 +128,13 @@ class SessionLocks:
         self._looks = recent
         return [worker for worker in free if now - recent[worker].first >= self.free_for]
 
+    async def is_held(self, worker: WorkerId) -> bool:
+        if worker in self._own:
+            return True
+        async with self._turn:
+            session = await self._opened()
+            return any(row[0] == _key(worker) for row in await self._ask(session, session.fetch(HELD)))
+
     def _first_look(self, worker: WorkerId, now: int) -> int:
         look = self._looks.get(worker)
         return now if look is None or now - look.last > FORGOTTEN_AFTER else look.first

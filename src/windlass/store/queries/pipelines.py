@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from windlass.model.claims import Renewal
 from windlass.model.pipeline import Handler, Pipeline
 from windlass.model.pipeline_commands import TopicUse
 from windlass.model.run import WorkerId
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 from windlass.store.pipeline_rows import HandlerValues, PipelineValues, handler_from_row, pipeline_from_row
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ class _Topic(NamedTuple):
     pipeline: str
     handler: str
     is_subscribed: int
+
+
+class _Held(NamedTuple):
+    namespace: str
+    pipeline: str
+    token: int
+    renew_for: Duration
 
 
 class PipelineQueries:
@@ -86,6 +94,12 @@ class PipelineQueries:
 
     async def save(self, pipelines: Sequence[Pipeline]) -> None:
         await self._connection.batch("save_pipelines", [PipelineValues(item) for item in pipelines])
+
+    async def renew_all(self, namespace: str, renewals: Sequence[Renewal]) -> set[str]:
+        """Move the ends of claims to now + visibility, never back. Answers with the names of those that are lost."""
+        rows = [_Held(namespace, item.id, item.token, item.visibility_for) for item in renewals]
+        renewed = await self._connection.batch("renew_pipelines", rows)
+        return {row.pipeline for ordinal, row in enumerate(rows) if ordinal not in renewed}
 
     async def redefine(self, pipeline: Pipeline) -> None:
         """Save what the code says about it."""

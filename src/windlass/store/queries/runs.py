@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from windlass.model.claims import Renewal
 from windlass.model.commands import FinishRun
 from windlass.model.failure import Failure
 from windlass.model.run import Run, RunId, RunStatus, WorkerId
@@ -50,6 +51,15 @@ class FinishedRow(Struct, frozen=True, kw_only=True, gc=False):
     output: bytes | None
     failure: bytes | None
     result_hash: bytes
+
+
+class HeldRun(Struct, frozen=True):
+    """A claim to extend."""
+
+    namespace: str
+    run_id: RunId
+    token: int
+    renew_for: Duration
 
 
 class RunQueries(RunReads):
@@ -145,6 +155,12 @@ class RunQueries(RunReads):
             "renew_claim", namespace=namespace, id=id, token=token, visibility_for=visibility_for
         )
         return changed == 1
+
+    async def renew_all(self, namespace: str, renewals: Sequence[Renewal]) -> set[str]:
+        """The same for many claims. Answers with the ids of the runs whose claims are lost."""
+        rows = [HeldRun(namespace, RunId(item.id), item.token, item.visibility_for) for item in renewals]
+        renewed = await self._connection.batch("renew_claims", rows)
+        return {row.run_id for ordinal, row in enumerate(rows) if ordinal not in renewed}
 
     async def finish(self, rows: Sequence[FinishRun]) -> Mapping[int, Instant]:
         """End runs held under their tokens, with payload and log row. A missing ordinal is a repeat or a lost claim."""

@@ -50,6 +50,12 @@ update pipelines
        is_paused = :is_paused, paused_by = :paused_by, note = :note, paused_at = :paused_at, changed_at = :changed_at
  where namespace = :namespace and name = :name;
 
+-- name: renew_pipelines
+-- Move the end of the holders' claims forward, never back.
+update pipelines
+   set available_at = {greatest}(available_at, {now} + :renew_for)
+ where namespace = :namespace and name = :pipeline and token = :token and status = 'running';
+
 -- name: redefine_pipeline
 -- What the code says about a pipeline that this transaction has locked.
 update pipelines

@@ -60,8 +60,8 @@ select r.namespace, r.id, r.name, r.version, r.queue, r.priority, 'running' as s
        r.attempts + 1 as attempts, r.recoveries + (r.status = 'running') as recoveries,
        r.created_at, coalesce(r.started_at, {now}) as started_at, r.finished_at,
        r.expires_at, r.held, r.parent, r.parent_step, 0 as unmet, r.starts_at, r.retry_of, r.origin, r.begun_at,
-       r.schedule, r.slot, r.scheduled_at, r.kind, r.ready_at, r.status as was, r.available_at as due_at, p.input,
-       p.start_key, {now} as at, due."row", due.claim_for
+       r.schedule, r.slot, r.scheduled_at, r.kind, r.ready_at, r.status as was, r.available_at as due_at,
+       r.worker as holder, p.input, p.start_key, {now} as at, due."row", due.claim_for
   from due
  cross join runs r on r.rowid = due."row"
  cross join payloads p on p.namespace = r.namespace and p.run_id = r.id;
@@ -86,6 +86,7 @@ select {run},
          where g.namespace = r.namespace and g.subject_kind = 'run' and g.subject_id = r.id
          order by g.seq desc limit 1) as was,
        r.available_at as due_at,
+       cast(null as text) as holder,
        (select p.input from payloads p where p.namespace = r.namespace and p.run_id = r.id) as input,
        (select p.start_key from payloads p where p.namespace = r.namespace and p.run_id = r.id) as start_key,
        {now} as at
@@ -142,7 +143,7 @@ update runs
  where namespace = :namespace and id = :id and token = :token and status = 'running';
 
 -- name: renew_claims
--- The same along the way of completions, for those of their runs whose claim runs short.
+-- The same for many claims: along the way of completions, and while step bodies are at work.
 update runs
    set available_at = {greatest}(available_at, {least}({now} + :renew_for, coalesce(expires_at, {now} + :renew_for)))
  where namespace = :namespace and id = :run_id and token = :token and status = 'running';

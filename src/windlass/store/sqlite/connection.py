@@ -27,7 +27,7 @@ class SqliteConnection:
         self._connection = connection
         self._cursor = connection.cursor()
         self._catalog = catalog
-        self._getters: dict[str, Callable[[Any], Values]] = {}
+        self._getters: dict[int, Callable[[Any], Values]] = {}
         self._now = Instant(0)
         self._is_read_only = False
 
@@ -129,9 +129,9 @@ class SqliteConnection:
 
     def _getter(self, statement: Statement) -> Callable[[Any], Values]:
         """How to read a statement's values from a row: C code, because it runs once per row of every batch."""
-        getter = self._getters.get(statement.text)
+        getter = self._getters.get(id(statement))  # not its text: two may differ in the names of their parameters only
         if getter is None:
-            getter = self._getters[statement.text] = attrgetter(*statement.parameters)
+            getter = self._getters[id(statement)] = attrgetter(*statement.parameters)
         if not statement.takes_now:
             return getter
         read, tail = getter, (self._now,)

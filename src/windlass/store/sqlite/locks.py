@@ -69,6 +69,16 @@ class FileLocks:
     async def free(self, workers: Collection[WorkerId]) -> list[WorkerId]:
         return list(workers)  # to try is as cheap as to ask
 
+    async def is_held(self, worker: WorkerId) -> bool:
+        if worker in self._held:
+            return True
+        if self._database is None:
+            return False
+        if await self.seize(worker):
+            await self.release(worker, for_good=False)
+            return False
+        return self._exists(worker)
+
     async def seize(self, worker: WorkerId) -> bool:
         if self._database is None or worker in self._held or os.sep in worker or "\0" in worker:
             return False  # an id comes from the database, and names a file of ours or none
@@ -123,6 +133,9 @@ class FileLocks:
                 os.close(file)
                 raise
             self._held[worker] = file
+
+    def _exists(self, worker: WorkerId) -> bool:
+        return os.path.exists(self._path(worker))
 
     def _is_removed(self, worker: WorkerId) -> bool:
         try:

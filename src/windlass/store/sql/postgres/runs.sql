@@ -166,7 +166,7 @@ claimed as materialized (
            r.created_at, coalesce(r.started_at, (select now from t)) as started_at, r.finished_at,
            r.expires_at, r.held, r.parent, r.parent_step, 0::bigint as unmet, r.starts_at, r.retry_of,
            r.origin, r.begun_at, r.schedule, r.slot, r.scheduled_at, r.kind, r.ready_at,
-           r.status as was, r.available_at as due_at
+           r.status as was, r.available_at as due_at, r.worker as holder
       from picked r
 ),
 written as (
@@ -200,6 +200,30 @@ select c.*, y.input, y.start_key, (select now from t) as at
   from claimed c
   left join lateral (
        select p.input, p.start_key from payloads p where p.namespace = c.namespace and p.run_id = c.id limit 1) y on true;
+
+-- name: renew_claims
+-- Differs: arrays in, one statement, with the runs locked in the order of ids while their tokens are checked.
+-- key: run_id, namespace, token
+with held as materialized (
+    select i.*, x.available_at, x.expires_at
+      from {given: run_id text, namespace text, token bigint, renew_for bigint} as i
+     cross join lateral (
+           select r.available_at, r.expires_at from runs r
+            where r.namespace = i.namespace and r.id = i.run_id and r.token = i.token and r.status = 'running'
+           {for_update}) x
+),
+t as materialized (
+    select {now} as now, count(*) from held
+),
+written as (
+    insert into runs (namespace, id, name, version, queue, priority, status, available_at, created_at, token)
+    select h.namespace, h.run_id, '', '', '', 0, 'running',
+           greatest(h.available_at, least((select now from t) + h.renew_for, h.expires_at)), 0, h.token
+      from held h
+    on conflict (namespace, id) do update set available_at = excluded.available_at
+    returning id as run_id, namespace, token, (select now from t) as at
+)
+{passed: written};
 
 -- name: finish_runs
 -- Differs: arrays in, one statement; the time is read once all of them are locked. A run that somebody began to watch

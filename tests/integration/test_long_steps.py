@@ -419,3 +419,76 @@ async def eventually_recorded(harness: Harness, handle: Handle[None]) -> None:
 async def reason_of(harness: Harness, handle: Handle[None]) -> str | None:
     view = await harness.opened.runs.get_run("default", RunId(handle.id))
     return None if view.failure is None else view.failure.reason
+
+
+async def test_explain_names_a_body_that_takes_ten_times_the_median(open_shared: OpenHarness, gate: Gate) -> None:
+    harness = await open_shared()
+    naps = [Duration(MINUTE)] * 3
+
+    async def train() -> None:
+        if naps:
+            return await harness.clock.sleep(naps.pop())
+        await gate.wait()
+
+    @harness.app.workflow
+    async def night(ctx: Context, number: int) -> None:
+        await ctx.step(train)
+
+    for number in range(3):
+        await harness.start(night, number)
+    await eventually(lambda: not naps)
+    await harness.advance("1m")
+    handle = await harness.start(night, 4)
+    await gate.reached()
+    harness.clock.advance("20ms")
+    await eventually_recorded(harness, handle)
+    await heard(harness, 9 * MINUTE)
+    early = await harness.opened.runs.explain_run("default", RunId(handle.id))
+    await heard(harness, MINUTE + SECOND)
+    found = await harness.opened.runs.explain_run("default", RunId(handle.id))
+    attention = await harness.opened.pages.read_attention("default")
+    gate.open()
+    await handle.result()
+
+    assert (early.code, found.code, found.step) == ("held", "long_step", "train")
+    assert "Half of its last attempts ended within 1 min." in found.text
+    assert found.text.endswith(f"If it hangs, end it: windlass cancel {handle.id}")
+    assert [(item.run.id, item.step, item.typical_for) for item in attention.long_steps] == [
+        (handle.id, "train", MINUTE)
+    ]
+    after = await harness.opened.pages.read_attention("default")
+    assert after.long_steps == ()
+
+
+async def test_a_body_without_a_history_is_named_after_an_hour(open_shared: OpenHarness, gate: Gate) -> None:
+    harness = await open_shared()
+
+    @harness.app.workflow
+    async def night(ctx: Context) -> None:
+        await ctx.step(gate.wait)
+
+    handle = await harness.start(night)
+    await gate.reached()
+    harness.clock.advance("20ms")
+    await eventually_recorded(harness, handle)
+    await heard(harness, 59 * MINUTE)
+    early = await harness.opened.runs.explain_run("default", RunId(handle.id))
+    await heard(harness, 2 * MINUTE)
+    found = await harness.opened.runs.explain_run("default", RunId(handle.id))
+    gate.open()
+
+    assert (early.code, found.code) == ("held", "long_step")
+    assert "No earlier attempt of it is known to have ended." in found.text
+
+
+async def heard(harness: Harness, left: int) -> None:
+    """Let time pass with a worker that says at every step that it lives."""
+
+    async def is_heard() -> bool:
+        (worker,) = await harness.opened.runs.list_workers("default")
+        return worker.seen_at == harness.clock.now() and not harness.app._workers[0].claims.is_renewing
+
+    while left > 0:
+        harness.clock.advance(min(left, 140 * SECOND))
+        left -= 140 * SECOND
+        await eventually(is_heard)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from windlass.model.duration import between
 from windlass.model.effect import Effect, EffectStatus, SubjectKind
 from windlass.model.failure import FailureKind, in_one_line
-from windlass.model.overview import Attention, FoundRun, OpenApproval
+from windlass.model.overview import Attention, FoundRun, LongStep, OpenApproval
 from windlass.model.pipeline import PipelineStatus
 from windlass.model.pipeline_commands import PipelineDetail, PipelineView
 from windlass.model.queue import QueueView
@@ -19,6 +19,7 @@ from windlass.model.signal import Signal
 from windlass.model.time import MINUTE, Duration, Instant
 from windlass.model.worker import Standing, Worker
 from windlass.rules import queues as queue_rules
+from windlass.rules.explain.held import takes_long
 from windlass.rules.explain.words import capital, joined
 from windlass.rules.pipeline_words import needed_from_person
 from windlass.rules.schedule_words import ON_TIME, why_late, why_not
@@ -78,6 +79,7 @@ def needs(seen: Situation, to: To) -> list[Need]:
         *(_of_pipeline(item, to) for item in _stopped(seen)[:MOST]),
         *(_of_failed(item, to) for item in found.failed),
         *(_of_signal(signal, to) for signal in found.signals),
+        *(_of_long_step(item, to) for item in found.long_steps),
         *(_of_approval(item, to) for item in found.approvals),
         *(_of_paused(item, to) for item in found.paused if item.run.id not in told),
         *_of_workers(seen, to)[:MOST],
@@ -92,6 +94,7 @@ def left_out(seen: Situation, to: To) -> list[tuple[str, str]]:
     kinds = (
         ("failed runs", to("runs", status="failed"), found.failed_more),
         ("runs that wait", to("runs", status="waiting"), found.approvals_more),
+        ("runs at work", to("runs", status="running"), found.long_steps_more),
         ("paused runs", to("runs", status="paused"), found.paused_more or len(_open_effects(seen)) > MOST),
         ("signals", to("signals", status="paused"), found.signals_more),
         ("pipelines", to("pipelines"), len(_stopped(seen)) > MOST),
@@ -183,6 +186,19 @@ def _of_signal(signal: Signal, to: To) -> Need:
         url=to("signals", signal.id),
         since=signal.changed_at,
         signal=signal,
+    )
+
+
+def _of_long_step(item: LongStep, to: To) -> Need:
+    return Need(
+        id=f"long-{item.run.id}-{item.step}",
+        label="takes long",
+        title=item.run.name,
+        text=f"Step {item.step!r} is at work for much longer than usual. {takes_long(item.typical_for)}",
+        url=to("runs", item.run.id),
+        since=item.since,
+        is_bad=False,
+        run=item.run,
     )
 
 

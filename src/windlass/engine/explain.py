@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from windlass.engine.again import until_answered
 from windlass.engine.explain_graph import with_graph
+from windlass.engine.long_steps import long_step
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.model.explanation import Explanation
 from windlass.model.message import Message, MessageKind
-from windlass.model.run import RunId
+from windlass.model.run import RunId, RunStatus
 from windlass.model.step import Step
 from windlass.model.worker import Worker
 from windlass.rules.explain import Facts, explain
@@ -35,7 +36,7 @@ async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanatio
             gates=tuple(await tx.gates.closed(namespace)),
             unread=await _unread(tx, namespace, run_id, facts.steps),
         )
-        facts = await _with_turn(tx, await _with_children(tx, facts))
+        facts = await _with_long_step(tx, await _with_turn(tx, await _with_children(tx, facts)))
         return await _with_graph(tx, facts)
 
     # One snapshot: a run that is claimed between two reads would seem to wait for the worker that has it.
@@ -86,6 +87,15 @@ async def _with_children(tx: Tx, facts: Facts) -> Facts:
     if child is not None:
         child = replace(child, workers=facts.workers, gates=facts.gates)
     return replace(facts, children=statuses, child=child)
+
+
+async def _with_long_step(tx: Tx, facts: Facts) -> Facts:
+    """Of the bodies at work the one that has been so for the longest, if it takes long."""
+    if facts.run.status is not RunStatus.RUNNING or not facts.at_work:
+        return facts
+    step = facts.at_work[0]
+    started_at = step.started_at or facts.now
+    return replace(facts, long_step=await long_step(tx, facts.run, step=step.key, started_at=started_at, now=facts.now))
 
 
 async def _with_graph(tx: Tx, facts: Facts) -> Facts:

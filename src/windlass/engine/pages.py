@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from windlass.engine.again import until_answered
+from windlass.engine.long_steps import long_steps
 from windlass.engine.missing import no_run
 from windlass.engine.parts import Parts
 from windlass.errors import NotFound
@@ -81,6 +82,7 @@ class EnginePages:
             paused = await SearchQueries(tx.connection).search(held, looked=ATTENTION_LOOKED_AT, limit=most)
             signals = await pages.stopped_signals(namespace, limit=most)
             approvals, approvals_more = await self._approvals(pages, namespace)
+            steps, steps_more = await long_steps(tx, namespace, now=now)
             return Attention(
                 now=now,
                 failed=tuple(failed[:ATTENTION]),
@@ -91,6 +93,8 @@ class EnginePages:
                 approvals_more=approvals_more,
                 signals=tuple(signals[:ATTENTION]),
                 signals_more=len(signals) > ATTENTION,
+                long_steps=tuple(steps),
+                long_steps_more=steps_more,
             )
 
         return await self._read("read_attention", look)

@@ -31,6 +31,7 @@ class Situation(StrEnum):
     PAUSING = "pausing"  # a person wants it paused; its worker has not come to that yet
     MISMATCH = "mismatch"  # paused: the code changed under it
     HELD = "held"  # by a live worker: it is at work
+    LONG_STEP = "long_step"  # by a live worker, and a step takes much longer than it did before
     HELD_SILENT = "held_silent"  # by a worker that has not been heard of for a while
     HELD_STOPPED = "held_stopped"  # by a worker that has stopped
     CLAIM_ENDED = "claim_ended"  # its holder said nothing in time; workers are there to take it over

@@ -8,7 +8,7 @@ from windlass.model.failure import Failure
 from windlass.model.run import LogEntry, Run, RunId, RunStatus
 from windlass.model.signal import Signal
 from windlass.model.step import Step
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 
 
 class SearchRuns(Struct, frozen=True, kw_only=True):
@@ -46,6 +46,15 @@ class OpenApproval(Struct, frozen=True, kw_only=True):
     due_at: Instant | None
 
 
+class LongStep(Struct, frozen=True, kw_only=True):
+    """A body that is at work for much longer than the same step took before."""
+
+    run: Run
+    step: str
+    since: Instant
+    typical_for: Duration | None  # the median of its last completed attempts; none: there are none
+
+
 class Attention(Struct, frozen=True, kw_only=True):
     """Runs that wait for a person, as of one moment."""
 
@@ -58,6 +67,8 @@ class Attention(Struct, frozen=True, kw_only=True):
     approvals_more: bool = False
     signals: tuple[Signal, ...] = ()  # paused because what they fired could not be done
     signals_more: bool = False
+    long_steps: tuple[LongStep, ...] = ()
+    long_steps_more: bool = False
 
 
 class Minute(Struct, frozen=True, kw_only=True):

@@ -196,8 +196,12 @@ class Harness:
         return min((look for look in looks if look is not None), default=None)
 
     async def _until_renewed(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + PATIENCE
         await asyncio.sleep(0)  # the timer gets its turn
         while any(worker.claims.is_renewing for worker in self.app._workers):
+            if loop.time() > deadline:
+                raise Stuck(f"Claims were not renewed within {PATIENCE:g} s.")
             await asyncio.sleep(LOOK_EVERY)
 
     async def idle(self) -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from windlass.model.gate import Gate
 from windlass.model.graph import Graph, JobView
 from windlass.model.message import Message
+from windlass.model.overview import LongStep
 from windlass.model.run import (
     APPROVED_BY,
     CANCELLED_BY,
@@ -74,6 +75,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     child: Facts | None = None  # the first of them that has not ended; who that one waits for is not looked up
     retry: RunId | None = None  # the run that tries this one again
     turn: Turn | None = None  # none: it waits for no other run of its schedule
+    long_step: LongStep | None = None  # that is at work
     needed: Needed | None = None  # of a job
     jobs: Jobs | None = None  # of a graph
 

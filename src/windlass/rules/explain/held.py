@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from windlass.model.duration import between, moment
+from windlass.model.duration import between, describe, moment
 from windlass.model.explanation import Explanation, Situation
 from windlass.model.run import Run
-from windlass.model.time import Instant
+from windlass.model.time import Duration, Instant
 from windlass.model.worker import Worker
 from windlass.rules.explain.due import due, start_one
 from windlass.rules.explain.facts import Facts
 from windlass.rules.explain.paused import is_to_be_paused, takes_that_back
 from windlass.rules.explain.waiting import waits_beside
-from windlass.rules.explain.words import ago, answer, by, capital, must_end, since
+from windlass.rules.explain.words import Advice, ago, answer, by, capital, must_end, since
 from windlass.rules.workers import is_live, said_goodbye
 
 
@@ -27,10 +27,10 @@ def held(facts: Facts) -> Explanation:
         facts,
         Situation.PAUSING if run.is_held else code,
         told + _crashes(run),
-        waits_beside(facts) if code is Situation.HELD else "",
+        waits_beside(facts) if code in (Situation.HELD, Situation.LONG_STEP) else "",
         must_end(facts),
         is_to_be_paused(facts) if run.is_held else "",
-        advice=[takes_that_back(facts)] if run.is_held else [],
+        advice=_advice(facts, code),
         since=facts.since,
         until=ends_at,
         worker=run.worker,
@@ -59,7 +59,23 @@ def _holds(facts: Facts, holder: Worker | None, who: str, ends_at: Instant) -> t
         silence = f"has been silent for {between(holder.seen_at, now)}"
         told = f"{capital(who)} has held it {began} and {silence}. {_after_silence(facts, holder, claim)}"
         return Situation.HELD_SILENT, told
-    return Situation.HELD, f"It is at work: {who} has held it {began}; {claim}. {_work(facts)}"
+    told = f"It is at work: {who} has held it {began}; {claim}. {_work(facts)}"
+    if facts.long_step is None:
+        return Situation.HELD, told
+    return Situation.LONG_STEP, f"{told} {takes_long(facts.long_step.typical_for)}"
+
+
+def takes_long(typical_for: Duration | None) -> str:
+    """Why a body that is at work is worth a look."""
+    if typical_for is None:
+        return "No earlier attempt of it is known to have ended."
+    return f"Half of its last attempts ended within {describe(typical_for)}."
+
+
+def _advice(facts: Facts, code: Situation) -> list[Advice]:
+    if facts.run.is_held:
+        return [takes_that_back(facts)]
+    return [("if it hangs, end it", f"windlass cancel {facts.run.id}")] if code is Situation.LONG_STEP else []
 
 
 def _work(facts: Facts) -> str:

@@ -157,11 +157,8 @@ class Worker:
         self._host.registry.listeners.append(self._declared)
         presence = self._presence
         duties = (presence.keep_heartbeat(), presence.keep_listening(), presence.keep_watch())
-        for duty in (
-            self.polling.run(),
-            self.pipelines.polling.run(),
-            *duties,
-        ):  # those that claim come first, and are stopped first
+        # Those that claim come first, and are stopped first.
+        for duty in (self.polling.run(), self.pipelines.polling.run(), *duties):
             self._tasks.append(loop.create_task(duty, context=self._host.context))
 
     def _drain(self) -> None:

@@ -23,6 +23,10 @@ class HeldRun(Struct, frozen=True):
     renew_for: Duration
 
 
-async def renew_claims(connection: Connection, rows: Sequence[Struct]) -> Mapping[int, Instant]:
-    """Move the ends of claims to now + `renew_for`, never back. A missing ordinal: the claim is lost."""
-    return await connection.batch("renew_claims", rows)
+class RenewalQueries:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def renew(self, rows: Sequence[Struct]) -> Mapping[int, Instant]:
+        """Move the ends of claims to now + `renew_for`, never back. A missing ordinal: the claim is lost."""
+        return await self._connection.batch("renew_claims", rows)

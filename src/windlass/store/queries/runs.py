@@ -13,7 +13,7 @@ from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import Served
 from windlass.store.claimed import ClaimedRow, claimed_rows
-from windlass.store.queries.renewals import HeldRun, renew_claims
+from windlass.store.queries.renewals import HeldRun, RenewalQueries
 from windlass.store.queries.run_reads import Ending, RunReads, served_to_json
 from windlass.store.rows import failure_to_bytes, run_from_row
 
@@ -151,7 +151,7 @@ class RunQueries(RunReads):
     async def renew_all(self, namespace: str, renewals: Sequence[Renewal]) -> set[str]:
         """The same for many claims. Answers with the ids of the runs whose claims are lost."""
         rows = [HeldRun(namespace, RunId(item.id), item.token, item.visibility_for) for item in renewals]
-        renewed = await renew_claims(self._connection, rows)
+        renewed = await RenewalQueries(self._connection).renew(rows)
         return {row.run_id for ordinal, row in enumerate(rows) if ordinal not in renewed}
 
     async def finish(self, rows: Sequence[FinishRun]) -> Mapping[int, Instant]:

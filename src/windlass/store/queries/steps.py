@@ -11,7 +11,7 @@ from windlass.model.commands import BeginStep, CompleteStep
 from windlass.model.run import RunId
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import Instant
-from windlass.store.queries.renewals import renew_claims
+from windlass.store.queries.renewals import RenewalQueries
 from windlass.store.rows import failure_to_bytes, step_from_row
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class StepQueries:
         done = await self._connection.batch("complete_steps", rows)
         renewing = [rows[ordinal] for ordinal in done if rows[ordinal].renew_for is not None]
         if renewing:
-            await renew_claims(self._connection, renewing)
+            await RenewalQueries(self._connection).renew(renewing)
         return done
 
     async def matching(self, rows: Sequence[CompleteStep]) -> Mapping[int, Instant]:

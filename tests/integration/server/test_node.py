@@ -89,12 +89,15 @@ async def run_client(node: str, wire: Wire) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.spec("runs:G11")
 async def test_a_client_of_another_language_starts_a_run_works_it_and_reads_it_back(node: str, live_wire: Wire) -> None:
     seen = await run_client(node, live_wire)
 
     assert (seen["started"], seen["same_key_is_repeat"]) == ([True, True, True], True)
     assert seen["result"] == {"status": "RUN_STATUS_COMPLETED", "output": {"charged": 42, "paid": {"sum": 42}}}
     assert seen["entered"] == ["charge 1", "charge 2"]  # and not a third time, though the run was entered again
+    # Its second body takes longer than the claim under which it was entered: the client renews that.
+    assert (seen["renewed"], seen["lost"], seen["taken_meanwhile"]) == (1, [], 0)
     assert (seen["parked_after_failure"], seen["parked_to_sleep"], seen["parked_to_wait"]) == (True, True, True)
     assert (seen["settled"], seen["accepted"], seen["repeated_poll_is_the_same"]) == (["paid"], True, True)
     assert seen["polls"] == 4  # to begin, after the failure, after the sleep, after the event

@@ -38,15 +38,18 @@ const work = stub(WorkerService, tokens.worker);
 const stranger = stub(AdminService, null);
 const served = [{ queue: 'default', name: 'order', version: '' }];
 const worker = newId('wrk_');
-const seen = { polls: 0, entered: [], settled: [] };
+const seen = { polls: 0, entered: [], settled: [], renewed: 0, lost: [] };
+const SHORT = 2 * SECOND, LONG = 60 * SECOND; // how long a claim lasts: how long this worker may be silent
 let pollId = 0;
 
-async function poll() {
+const pollRequest = (options) => {
   pollId += 1;
+  return { worker, poll_id: pollId, served, limit: 1, visibility_for: SHORT, wait_for: 5 * SECOND, ...options };
+};
+
+async function poll() {
   seen.polls += 1;
-  const request = {
-    worker, poll_id: pollId, served, limit: 1, visibility_for: 60 * SECOND, wait_for: 5 * SECOND,
-  };
+  const request = pollRequest({});
   const first = await work.call('Poll', request);
   if (first.runs.length === 0) return null;
   // As after a lost answer: the same number again is the same claim.
@@ -60,6 +63,34 @@ async function write(method, field, item) {
   const { at, refused } = await work.call(method, { [field]: [item] });
   if (refused.length) throw new Error(refused[0].error.code);
   return at[0];
+}
+
+const after = (span) => new Promise((resolve) => setTimeout(resolve, span / MILLISECOND));
+
+// Renew the claim whenever half of it has passed, for as long as the body is at work.
+async function keepingClaim(run, body) {
+  let timer;
+  const renew = async () => {
+    const renewal = { id: run.run_id, token: run.token, visibility_for: LONG };
+    const { lost_runs } = await work.call('RenewClaims', { runs: [renewal] });
+    seen.renewed += 1;
+    seen.lost.push(...lost_runs);
+    timer = setTimeout(renew, LONG / 2 / MILLISECOND);
+  };
+  timer = setTimeout(renew, SHORT / 2 / MILLISECOND);
+  try {
+    return await body();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// A body that is at work for longer than the claim lasted under which it was entered.
+async function charge(amount) {
+  await after(SHORT + 100 * MILLISECOND);
+  const { runs: taken } = await work.call('Poll', pollRequest({ wait_for: 0 }));
+  seen.taken_meanwhile = taken.length;
+  return amount + 1;
 }
 
 const latest = (run, key) => run.history.find((record) => record.key === key);
@@ -83,7 +114,7 @@ async function execute(run) {
       seen.parked_after_failure = is_parked;
       return false;
     }
-    const output = Buffer.from(JSON.stringify(amount + 1));
+    const output = Buffer.from(JSON.stringify(await keepingClaim(run, () => charge(amount))));
     await write('CompleteSteps', 'steps', { ...claim, ...step, order: 1, output });
     charged = { output };
   }

@@ -172,6 +172,42 @@ async def test_a_step_without_a_timeout_may_take_as_long_as_the_setting_says(ope
     assert await reason_of(harness, handle) == "too_long"
 
 
+@pytest.mark.spec("security:105")
+@pytest.mark.parametrize("is_thread", [False, True], ids=["task", "thread"])
+async def test_a_body_that_never_returns_fails_at_its_timeout_and_other_runs_go_on(
+    harness: Harness, is_thread: bool
+) -> None:
+    entered, door = list[str](), threading.Event()
+
+    async def hang() -> None:
+        entered.append("hang")
+        await asyncio.Event().wait()
+
+    def hang_in_a_thread() -> None:
+        entered.append("hang")
+        door.wait(20)
+
+    @harness.app.workflow
+    async def stuck(ctx: Context) -> None:
+        await ctx.step(hang_in_a_thread if is_thread else hang, name="hang", timeout="10m", retry=Retry(1))
+
+    @harness.app.workflow
+    async def healthy(ctx: Context) -> str:
+        return await ctx.step(str.upper, "done")
+
+    handle = await harness.start(stuck)
+    await eventually(lambda: bool(entered))
+    await pass_time(harness, Duration(9 * MINUTE))
+    assert await (await harness.start(healthy)).result() == "DONE"
+    assert (await handle.status()) == "running"
+    await pass_time(harness, Duration(MINUTE))
+
+    door.set()
+    with pytest.raises(RunFailed, match="did not end within 10 min"):
+        await handle.result()
+    assert entered == ["hang"]
+
+
 @pytest.mark.spec("invariants:I-20")
 async def test_renewals_are_one_write_a_second_however_many_runs_there_are(
     open_harness: OpenHarness, clock: FakeClock, url: str
@@ -203,7 +239,7 @@ async def test_renewals_are_one_write_a_second_however_many_runs_there_are(
     assert len(renewals.at) < 20 * 8  # a few for each half of a claim, and not one for each run
 
 
-@pytest.mark.spec("runs:G11", "invariants:I-20")
+@pytest.mark.spec("runs:G11", "invariants:I-20", "security:105")
 async def test_a_body_is_stopped_where_the_loop_gave_no_sign_of_life_for_a_whole_claim(
     harness: Harness, gate: Gate
 ) -> None:

@@ -42,8 +42,7 @@ def charge(amount: int) -> str:
     return charge_id
 
 
-# A worker that dies inside a step is replaced when its claim has run out: here after 2 s instead of 300.
-@app.workflow(visibility="2s")
+@app.workflow
 async def order(ctx: windlass.Context, id: str, amount: int) -> str:
     return await ctx.step(charge, amount)
 

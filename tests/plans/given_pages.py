@@ -9,6 +9,7 @@ from windlass.model.overview import ListSteps, SearchRuns
 from windlass.model.run import RunId, RunStatus
 from windlass.model.time import HOUR, Duration, Instant
 from windlass.store.base import Tx
+from windlass.store.queries.long_steps import LongStepQueries
 from windlass.store.queries.minutes import MinuteQueries
 from windlass.store.queries.pages import PageQueries
 from windlass.store.queries.searches import SearchQueries
@@ -17,7 +18,7 @@ NAMESPACE = "n"
 FAILED, PAUSED, ENDED, APPROVALS = "runs_failed", "runs_paused", "runs_ended", "steps_approvals"
 ALONE, SIGNALS = "runs_failed_alone", "signals_paused"
 RUN, PAYLOAD, STEP, RETRY, LOG = "runs_pkey", "payloads_pkey", "steps_pkey", "runs_retry", "log_subject"
-KEYS, INBOX = "keys_pkey", "inbox_pkey"
+KEYS, INBOX, HOLDER, AT_WORK = "keys_pkey", "inbox_pkey", "runs_worker", "steps_running"
 LOOKED, LIMIT = 40, 10
 ATTEMPTS = ListSteps(namespace=NAMESPACE, run_id=RunId("run_f1"))
 
@@ -30,6 +31,10 @@ def found(ask: Callable[[SearchQueries], Awaitable[Any]]) -> Call:
 
 def page(ask: Callable[[PageQueries], Awaitable[Any]]) -> Call:
     return lambda tx: ask(PageQueries(tx.connection))
+
+
+def long(ask: Callable[[LongStepQueries], Awaitable[Any]]) -> Call:
+    return lambda tx: ask(LongStepQueries(tx.connection))
 
 
 def search(**filters: Any) -> Call:
@@ -81,6 +86,20 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         page(lambda queries: queries.entries(NAMESPACE, kind="run", id="run_f1", most=10, limit=10)),
         (LOG,),
     ),
+    "long_running_steps": (
+        long(lambda queries: queries.running(NAMESPACE, span=Duration(HOUR), looked=LOOKED, limit=LIMIT)),
+        (HOLDER, AT_WORK, RUN, PAYLOAD),
+    ),
+    "durations_in_run": (
+        long(lambda queries: queries.durations_in_run(NAMESPACE, RunId("run_f1"), keys=["s", "s#2"])),
+        (STEP,),
+    ),
+    "durations_in_ended_runs": (
+        long(
+            lambda queries: queries.durations_in_ended_runs(NAMESPACE, name="f", key="s", looked=LOOKED, limit=LIMIT)
+        ),
+        (ENDED, STEP),
+    ),
     "first_ended": (
         lambda tx: MinuteQueries(tx.connection).first_ended(since=Instant(2**61), until=Instant(2**62)),
         (ENDED,),
@@ -94,6 +113,7 @@ ENTERED_BY = {
     PAUSED: ("namespace",),
     APPROVALS: ("namespace",),
     ENDED: ("finished_at",),
+    AT_WORK: ("namespace", "run_id"),
 }
 
 COLD = {

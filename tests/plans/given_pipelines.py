@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.integration.cli.pipeline_samples import a_pipeline, an_attempt, an_effect
+from windlass.model.claims import Renewal
 from windlass.model.commands import CompleteStep
 from windlass.model.effect import Effect, EffectStatus
 from windlass.model.pipeline import (
@@ -257,6 +258,10 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
     "load_pipeline": (lambda tx: tx.pipelines.load(NAMESPACE, name=PAYMENTS), (PIPELINES,)),
     "look_at_pipelines": (lambda tx: tx.pipelines.look(NAMESPACE, names=[PAYMENTS, *OTHERS]), (PIPELINES,)),
     "save_pipelines": (lambda tx: tx.pipelines.save([a_pipeline(name=PAYMENTS)]), (PIPELINES,)),
+    "renew_pipelines": (
+        lambda tx: tx.pipelines.renew_all(NAMESPACE, [Renewal(id=PAYMENTS, token=1, visibility_for=Duration(1))]),
+        (PIPELINES,),
+    ),
     "handlers_of_pipelines": (lambda tx: tx.handlers.of(NAMESPACE, pipelines=[PAYMENTS, *OTHERS]), (HANDLERS,)),
     "save_handlers": (lambda tx: tx.handlers.save([handler()]), (HANDLERS,)),
     "save_states": (

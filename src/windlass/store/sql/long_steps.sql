@@ -3,7 +3,7 @@
 -- name: long_running_steps
 -- Bodies that have been at work for longer than a span, of runs that workers hold, the longest first.
 select {run}, p.start_key, s.step_key, s.started_at
-  from (select r.id, r.token from runs r where r.namespace = :namespace and r.worker is not null limit :looked) as k
+  from (select r.id, r.token from runs r where r.namespace = :namespace and r.worker > '' limit :looked) as k
        {probe:steps s:namespace = :namespace, run_id = k.id, status = 'running'}
        {probe:runs r:namespace = :namespace, id = k.id}
        {probe:payloads p:namespace = :namespace, run_id = k.id}

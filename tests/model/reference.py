@@ -220,9 +220,11 @@ class Reference(Planning):
             and not self.is_behind_a_gate(run)
         ]
         runs = [self.runs[id] for *_, id in sorted(due)[: command.limit]]
+        living = {run.id for run in runs if run.status == "running" and self._lives(run.worker, command.worker)}
         for run in runs:
             self._claim(run, command)
-        ends = {run.id: failure for run in runs if (failure := self._ending(run)) is not None}
+        endings = ((run.id, self._ending(run, holder_lived=run.id in living)) for run in runs)
+        ends = {id: failure for id, failure in endings if failure is not None}
         entered = [run for run in runs if run.id not in ends and not run.is_held]
         for run in runs:
             if run.is_held and run.id not in ends:  # its last holder never came to that
@@ -311,7 +313,11 @@ class Reference(Planning):
         run.started_at = self.now if run.started_at is None else run.started_at
         self.move(run, "running", cause="recover" if was == "running" else "claim", was=was)
 
-    def _ending(self, run: Run) -> Blame | None:
+    def _lives(self, holder: str | None, claimant: str) -> bool:
+        """Whoever asks lives. Of another one its lock says so."""
+        return holder == claimant or (holder in self.workers and holder in self.locked)
+
+    def _ending(self, run: Run, *, holder_lived: bool) -> Blame | None:
         """How a run ends that is claimed and not entered. That it is too late is tested first."""
         if run.expires_at is not None and run.expires_at <= self.now:
             return Blame("timeout", "TimeoutError")
@@ -319,7 +325,8 @@ class Reference(Planning):
             # The step that was seen to start under the last claim that saw one.
             entered = [step for step in self.latest(run.id) if step.status == "running"]
             last = sorted(entered, key=lambda step: (-step.token, -step.attempt, step.key))
-            return Blame("crash_loop", "CrashLoop", last[0].key if last else "")
+            kind, type = ("timeout", "ClaimRanOut") if holder_lived else ("crash_loop", "CrashLoop")
+            return Blame(kind, type, last[0].key if last else "")
         return None
 
     def _claimed(self, run: Run, command: ClaimRuns) -> Claimed:

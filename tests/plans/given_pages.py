@@ -95,9 +95,7 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         (STEP,),
     ),
     "durations_in_ended_runs": (
-        long(
-            lambda queries: queries.durations_in_ended_runs(NAMESPACE, name="f", key="s", looked=LOOKED, limit=LIMIT)
-        ),
+        long(lambda queries: queries.durations_in_ended_runs(NAMESPACE, name="f", key="s", looked=LOOKED, limit=LIMIT)),
         (ENDED, STEP),
     ),
     "first_ended": (

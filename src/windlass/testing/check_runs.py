@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from windlass.codec import Codec
-from windlass.model.failure import FailureKind
+from windlass.model.failure import FailureKind, FailureReason
 from windlass.model.run import GONE, PAUSED_BY, RECOVERED, TAKEN, LogEntry, Run, RunStatus
 from windlass.model.step import StepStatus
 from windlass.rules.runs import TRANSITIONS
@@ -101,7 +101,7 @@ def acknowledged_runs_survive(evidence: Evidence) -> list[str]:
 
 
 def attempts_are_counted(evidence: Evidence) -> list[str]:
-    """I-15: every claim is an attempt, and a run that keeps killing its workers ends as crash_loop, no other does."""
+    """I-15: every claim is an attempt, and a run that keeps killing its workers ends, no other does."""
     found = []
     # Whoever claims such a run ends it by a second transaction, and does not get it.
     given = {(run_id, token) for line in evidence.of(Event.CLAIMED) for run_id, token in line.value}
@@ -115,7 +115,9 @@ def attempts_are_counted(evidence: Evidence) -> list[str]:
                 found.append(f"{run.id}: recovered {in_a_row} times in a row, and still executed")
             payload = snapshot.payloads.get(run.id)
             failure = None if payload is None else payload.failure
-            is_loop = failure is not None and failure.kind is FailureKind.CRASH_LOOP
+            is_loop = failure is not None and (
+                failure.kind is FailureKind.CRASH_LOOP or failure.reason is FailureReason.CLAIM_RAN_OUT
+            )
             if run.status.is_terminal and is_loop != (in_a_row > evidence.max_recoveries):
                 found.append(f"{run.id}: {run.status}, after {in_a_row} recoveries in a row")
     for before, after in evidence.pairs:

@@ -39,6 +39,7 @@ from windlass.worker.entering import Entering
 from windlass.worker.history import NO_HISTORY, History
 from windlass.worker.host import Host
 from windlass.worker.last_words import LATER
+from windlass.worker.leftovers import Leftovers
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
 from windlass.worker.reports import Reports
@@ -62,7 +63,7 @@ class Execution:
         self.definition = definition
         self.claimed_at = host.clock.monotonic()
         self.history = History(claimed.history) if claimed.history else NO_HISTORY
-        self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
+        self.results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
         self._failed: list[tuple[Body, Failure]] = []
         self.waits = Waits(self)
         self.entering = Entering(self)
@@ -76,6 +77,7 @@ class Execution:
         self._root: asyncio.Task[Any] | None = None
         self.standby: Standby | None = None  # made when they are needed, which is seldom
         self._patience: Patience | None = None
+        self.leftovers: Leftovers | None = None  # as well
         self.bodies = Bodies(self)
         self.reports = Reports(self)
         self.ending = Ending(self)
@@ -88,12 +90,13 @@ class Execution:
     @property
     def has_news(self) -> bool:
         """Is there something that the code, or the store, has not heard of yet?"""
-        return bool(self._results or self._failed) or self._mismatch is not None
+        return bool(self.results or self._failed) or self._mismatch is not None
 
     @property
     def is_leaving(self) -> bool:
-        """No new body is entered: the worker stops, or a person wants the run paused, or has to be asked."""
-        return self.host.is_draining or self.is_held or self._doubt is not None
+        """No new body is entered: the worker stops, a person wants the run paused, or has to be asked, or it is over."""
+        has_returned = self._root is not None and self._root.done()
+        return self.host.is_draining or self.is_held or self._doubt is not None or has_returned
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         context = self.host.context.copy()
@@ -121,7 +124,7 @@ class Execution:
         return Call(key, kind, input_hash, record)
 
     async def ask(self, call: Call) -> Any:
-        future = call.future = self._open_future()
+        future = call.future = self._open_future(call)
         if not self.alone.enter(call):
             self._enqueue(call)
         return await future
@@ -129,18 +132,18 @@ class Execution:
     async def ask_all(self, calls: list[Call], group: Group) -> list[Any]:
         if not calls:
             return []
-        group.future = self._open_future()
+        group.calls, group.future = calls, self._open_future(group)
         # What is on record first: it takes its places in the limit before anything new does.
         for call in sorted(calls, key=lambda call: call.record is None):
             self._enqueue(call)
         results: list[Any] = await group.future
         return results
 
-    def _open_future(self) -> asyncio.Future[Any]:
+    def _open_future(self, asked: Call | Group) -> asyncio.Future[Any]:
         if self.is_over:  # asked for before, and awaited now: nobody would resolve it
             raise has_left(self.claimed.run_id)
         future: asyncio.Future[Any] = asyncio.Future(loop=self.host.loop.loop)
-        self.tree.futures.add(future)
+        self.tree.futures[future] = asked
         return future
 
     def _enqueue(self, call: Call) -> None:
@@ -148,7 +151,7 @@ class Execution:
         record = call.record
         if record is not None and record.order is not None:
             heapq.heappush(
-                self._results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
+                self.results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
             )
         elif record is not None and (record.due_in is not None or call.kind.is_wait):
             passed = self.host.clock.monotonic() - self.claimed_at
@@ -192,7 +195,10 @@ class Execution:
         foreign = self.tree.foreign_waits()
         if foreign is None:
             self.nudge()
-        elif not foreign or self._is_out_of_patience(foreign):
+            return
+        if self.tree.failed:
+            self.look_behind().look()
+        if not foreign or self._is_out_of_patience(foreign):
             self._proceed(is_still=not foreign)
 
     def _is_out_of_patience(self, foreign: list[asyncio.Future[Any]]) -> bool:
@@ -201,10 +207,10 @@ class Execution:
         return self._patience.is_out(foreign)
 
     def _proceed(self, *, is_still: bool) -> None:
-        if self._results and self._deliver():
+        if self.results and self.deliver():
             self.nudge()
             return
-        if is_still and self.history.unread and not self._results and not self.tree.has_shared_waits:
+        if is_still and self.history.unread and not self.results and not self.tree.has_shared_waits:
             # Everything recorded was delivered, and still nobody has asked for these.
             asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
             self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self.history.unread), asked))
@@ -213,6 +219,8 @@ class Execution:
         # First what has come from outside, then what is ours to do: an event wins over a sleep that is over.
         if self.entering.calls and not self.is_leaving and not self.waits.is_undecided:
             self.entering.enter_all()
+        if self.leftovers is not None and self.leftovers.has_news:
+            self._suspend(park=False)
         is_idle = is_still and not self.is_busy
         has_news = bool(self._failed or self.waits.new) or (self.waits.is_undecided and self.can_decide)
         if has_news and (self.entering or not is_idle):
@@ -237,7 +245,7 @@ class Execution:
         self.standby.begin(awaited, half_of_claim=self.tenure.left() // 2)
 
     def _leave_if_nothing_came(self) -> None:
-        has_come = self.is_busy or self._results or self._failed or self.waits.new or self.waits.is_undecided
+        has_come = self.is_busy or self.results or self._failed or self.waits.new or self.waits.is_undecided
         if self.is_parking or has_come or self.tree.foreign_waits() != []:
             self.nudge()  # it moved, if only by itself
         else:
@@ -249,7 +257,7 @@ class Execution:
 
         The code may give a wait up when it hears of that, and an event that was taken for it would be lost.
         """
-        return not self._results and not self.reports.writing
+        return not self.results and not self.reports.writing
 
     @property
     def is_busy(self) -> bool:
@@ -260,13 +268,13 @@ class Execution:
         """Is there code of the run that has not ended, be it a body, or a branch that the workflow left behind?"""
         return bool(self.bodies.working) or self.tree.has_living()
 
-    def _deliver(self) -> bool:
+    def deliver(self) -> bool:
         """Give the code the next result, unless one that was written before it is still on its way."""
-        if self.reports.writing and min(self.reports.writing) < self._results[0][0]:
+        if self.reports.writing and min(self.reports.writing) < self.results[0][0]:
             return False
         if self.standby is not None:
             self.standby.stop()
-        _, call, value_of, at = heapq.heappop(self._results)
+        _, call, value_of, at = heapq.heappop(self.results)
         if call.record is not None:
             self.history.deliver(call.record)
         if at > self.now:
@@ -282,21 +290,10 @@ class Execution:
             self.ending.end(last_words.release(self, delay_for=LATER))
             return True
         if call.group is None:
-            self._settle(call.future, value, error)
+            self.tree.resolve(call.future, value, error)
         elif call.group.take(call.index, value, error):
-            self._settle(call.group.future, call.group.results, error)
+            self.tree.resolve(call.group.future, call.group.results, error)
         return True
-
-    def _settle(self, future: asyncio.Future[Any] | None, value: Any, error: Exception | None) -> None:
-        if future is None:
-            return
-        self.tree.futures.discard(future)
-        if future.done():  # its branch was cancelled by the code
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
 
     # --- what became of it --------------------------------------------------------------------------------------------
 
@@ -323,7 +320,7 @@ class Execution:
 
     def result(self, order: int, call: Call, value_of: ValueOf, at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
-        heapq.heappush(self._results, (order, call, value_of, at))
+        heapq.heappush(self.results, (order, call, value_of, at))
         if not self._is_nudged:  # else it is looked at in the next turn anyway: once, however many results came in this
             self.advance()
 
@@ -356,18 +353,27 @@ class Execution:
         asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
         if asked_to_stop or (root.cancelling() and self.host.is_ending()):
             self._torn_down()
+        elif (len(self.tree.paths) > 1 or self.tree.failed) and not self.look_behind().have_heard():
+            return
         elif self.history.unread:
             self.ending.end(
                 last_words.hold(self, mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread)))
             )
         else:
             error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
-            if error is None and self.definition.spawns is not None and self.claimed.kind is RunKind.GROUP:
+            failure = None if self.leftovers is None else self.leftovers.failure()
+            if error is None and failure is not None:
+                self.ending.finish(last_words.failed(self, failure))
+            elif error is None and self.definition.spawns is not None and self.claimed.kind is RunKind.GROUP:
                 self.ending.end(last_words.spawn(self, root.result()))
             elif error is None:
                 self.ending.finish(last_words.succeeded(self, root.result()))
             else:
                 self.ending.finish(last_words.failed(self, failures.of_workflow(error, codec=self.codec)))
+
+    def look_behind(self) -> Leftovers:
+        self.leftovers = self.leftovers or Leftovers(self)
+        return self.leftovers
 
     def _torn_down(self) -> None:
         """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""

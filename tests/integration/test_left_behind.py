@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, until_path, until_recorded
+from tests.integration.conftest import Gate, eventually, path_of, until_recorded
 from tests.integration.graphs.looking import ends
-from windlass import Context, JobContext, Retry, RunFailed, StepFailed, WaitTimeout
-from windlass.errors import Unavailable
-from windlass.store.base import NoHooks
+from windlass import App, Context, Handle, JobContext, Retry, RunFailed, StepFailed
 from windlass.testing.harness import Harness
 
 _BEGUN: set[asyncio.Future[Any]] = set()
@@ -153,7 +151,7 @@ async def failure_of_later(harness: Harness, workflow: Callable[..., Awaitable[A
 async def test_a_step_that_waits_for_its_next_attempt_is_not_over_though_the_run_was_parked(harness: Harness) -> None:
     @harness.app.workflow
     async def forget(ctx: Context) -> str:
-        begin(ctx.step(flaky, retry=Retry(3, initial="3h")))
+        begin(ctx.step(flaky, retry=Retry(3, initial="3h", max_delay="3h")))
         await ctx.sleep("1h")
         return "done"
 
@@ -306,44 +304,45 @@ async def test_a_workflow_that_raises_fails_with_its_own_error(harness: Harness,
     assert (error.type, error.message) == ("ValueError", "mine")
 
 
-# The same verdict at every replay
+# The same verdict wherever the worker dies
 
 
-class Refused(NoHooks):
-    """Loses the first ends of runs before they are written."""
-
-    def __init__(self, times: int) -> None:
-        self.left = times
-
-    def before_commit(self, name: str) -> None:
-        if name == "finish_runs" and self.left:
-            self.left -= 1
-            raise Unavailable("The store was away.")
+async def an_hour(harness: Harness, handle: Handle[Any]) -> None:
+    await harness.idle()
+    await harness.advance("1h")
 
 
-@pytest.mark.parametrize("is_over", [False, True])
-async def test_the_verdict_is_the_same_when_the_workflow_returns_again(
-    open_harness: OpenHarness, gate: Gate, *, is_over: bool
-) -> None:
-    harness = await open_harness(has_worker=False)
-    returned: list[str] = []
+@pytest.mark.parametrize("left", ["is over", "is tried again later", "only waits", "failed for good"])
+async def test_the_verdict_is_the_same_wherever_the_worker_dies(left: str) -> None:
+    app = App("sqlite:///:memory:")
+    replied = app.event("replied", str)
 
-    @harness.app.workflow
+    @app.workflow
     async def forget(ctx: Context) -> str:
-        begin(ctx.step(double, 1, key="left") if is_over else ctx.step(gate.wait))
+        async def branch() -> None:
+            await ctx.step(double, 1, key="first")
+            if left == "only waits":
+                await ctx.receive(replied)
+            elif left == "is tried again later":
+                await ctx.step(flaky, retry=Retry(3, initial="3h", max_delay="3h"))
+            elif left == "failed for good":
+                await ctx.step(refuse)
+
+        begin(branch())
         await ctx.step(double, 2, key="own")
-        await ctx.step(double, 3, key="another")
-        returned.append("done")
-        return "done"
+        await ctx.sleep("1h")
+        return await ctx.step(str, "done")
 
-    handle = await harness.start(forget)
-    for _ in range(2):
-        async with harness.app.worker():
-            await eventually(lambda: bool(returned))
-            harness_returned = len(returned)
-        assert harness_returned == 1
-        returned.clear()
-        if (await row_of(harness, handle)).status.is_terminal:
-            break
+    verdicts: set[str] = set()
 
-    assert (await row_of(harness, handle)).status == ("completed" if is_over else "failed")
+    async def note(harness: Harness, handle: Handle[Any]) -> None:
+        try:
+            verdicts.add(await handle.result())
+        except RunFailed as failed:
+            verdicts.add(failed.type)
+
+    report = await Harness(app=app).crash_everywhere(forget, script=an_hour, check=note)
+
+    assert len(report.points) > 10
+    expected = {"is tried again later": "NotAwaited", "failed for good": "TypeError"}
+    assert verdicts == {expected.get(left, "done")}

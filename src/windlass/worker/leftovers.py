@@ -30,6 +30,7 @@ class Leftovers:
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._logged: set[asyncio.Task[Any]] = set()
+        self._first: asyncio.Task[Any] | None = None  # that failed, and whose error nobody has retrieved
         self._noted: asyncio.Task[Any] | None = None  # its error is on record under this claim, or on its way there
         self._turns = 0
 
@@ -39,10 +40,12 @@ class Leftovers:
         """Log the errors that have come since the last look."""
         tree = self._execution.tree
         tree.failed = [task for task in tree.failed if is_unretrieved(task)]
-        for task in tree.failed:
+        awaited = tree.awaited_together() if tree.failed else ()
+        lost = [task for task in tree.failed if task not in awaited]
+        for task in lost:
             if task not in self._logged:
                 self._log(task)
-        self._logged = set(tree.failed)
+        self._logged, self._first = set(lost), lost[0] if lost else None
 
     def _log(self, task: asyncio.Task[Any]) -> None:
         """Its type and its line. The text may quote a payload, and is in the database."""
@@ -75,10 +78,6 @@ class Leftovers:
         short = replace(failure, traceback="", data=None)  # a run that fails with it keeps all of it
         return Unretrieved(token=token, failure=short, place=failures.at_line(error))
 
-    @property
-    def _first(self) -> asyncio.Task[Any] | None:
-        return next(iter(self._execution.tree.failed), None)
-
     # --- when the workflow has returned -------------------------------------------------------------------------------
 
     def have_heard(self) -> bool:
@@ -98,9 +97,9 @@ class Leftovers:
     def failure(self) -> Failure | None:
         """Why the run fails although its workflow has returned, if it does."""
         self.look()
-        first = self._first
-        error = None if first is None else error_of(first)
-        if error is not None:
+        for task in self._execution.tree.failed:
+            error = error_of(task)
+            assert error is not None
             return failures.of_workflow(error, codec=self._execution.codec)
         calls = self._open_calls()
         return _not_awaited(calls) if calls else None

@@ -154,6 +154,22 @@ class TaskTree:
         inner = _shielded(waiter)
         return inner is not None and self._is_ours(inner)
 
+    def awaited_together(self) -> set[asyncio.Future[Any]]:
+        """What tasks await in a `gather` or in `asyncio.wait`, which look at an error only once all have ended."""
+        found: set[asyncio.Future[Any]] = set()
+        looked_at: list[asyncio.Future[Any]] = []
+        for task in self.living():
+            waiter: asyncio.Future[Any] | None = task._fut_waiter  # type: ignore[attr-defined]
+            if waiter is not None:
+                looked_at.append(_shielded(waiter) or waiter)
+            looked_at.extend(_waited_for(task))
+        while looked_at:
+            future = looked_at.pop()
+            if future not in found:
+                found.add(future)
+                looked_at.extend(getattr(future, "_children", ()))
+        return found
+
     def _forget(self, task: asyncio.Task[Any]) -> None:
         if self.paths.get(task):  # the workflow itself stays known: its path is empty
             del self.paths[task]
@@ -213,6 +229,22 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
     return restore
 
 
+def _innermost(task: asyncio.Task[Any]) -> CoroutineType[Any, Any, Any] | None:
+    """The coroutine at which it stands; none if it stands elsewhere."""
+    frame: Any = task.get_coro()
+    while isinstance(frame, CoroutineType) and isinstance(frame.cr_await, CoroutineType):
+        frame = frame.cr_await
+    return frame if isinstance(frame, CoroutineType) else None
+
+
+def _waited_for(task: asyncio.Task[Any]) -> Sequence[asyncio.Future[Any]]:
+    """The futures that it has given to `asyncio.wait`, if it stands there."""
+    frame = _innermost(task)
+    if frame is None or frame.cr_frame is None or frame.cr_code.co_filename != _TASKS_FILE:
+        return ()
+    return tuple(frame.cr_frame.f_locals.get("fs") or ()) if frame.cr_code.co_name == "_wait" else ()
+
+
 def is_unretrieved(task: asyncio.Task[Any]) -> bool:
     """Has it ended with an error that no task has retrieved? To ask the task itself would retrieve it."""
     return task._log_traceback and not isinstance(error_of(task), KeyboardInterrupt | SystemExit)  # type: ignore[attr-defined]
@@ -264,10 +296,8 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 def _wait_of(task: asyncio.Task[Any]) -> _Wait:
     """Does the task wait inside asyncio's own means of co-operation, which tasks of the run can end?"""
-    frame: Any = task.get_coro()
-    while isinstance(frame, CoroutineType) and isinstance(frame.cr_await, CoroutineType):
-        frame = frame.cr_await
-    if not isinstance(frame, CoroutineType):
+    frame = _innermost(task)
+    if frame is None:
         return _Wait.FOREIGN
     code = frame.cr_code
     if code.co_filename in _SHARED_FILES:

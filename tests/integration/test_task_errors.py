@@ -195,9 +195,7 @@ class Transactions(NoHooks):
         self.written.append(name)
 
 
-async def test_an_error_that_is_awaited_is_no_news(
-    open_harness: OpenHarness, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_error_that_is_awaited_is_no_news(open_harness: OpenHarness, caplog: pytest.LogCaptureFixture) -> None:
     hooks = Transactions()
     harness = await open_harness(hooks=hooks)
 

@@ -69,6 +69,7 @@ class Alone:
             return False
         if at > execution.now:
             execution.now = at
-        execution.tree.resolve(future, value, None)
+        execution.tree.futures.pop(future, None)
+        future.set_result(value)
         execution.nudge()  # whatever the code does now, unless it asks for the next step
         return True

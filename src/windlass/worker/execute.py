@@ -24,7 +24,7 @@ from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
-from windlass.model.run import RunKind, RunStatus
+from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import Instant
 from windlass.rules.runs import expired
@@ -39,7 +39,7 @@ from windlass.worker.entering import Entering
 from windlass.worker.history import NO_HISTORY, History
 from windlass.worker.host import Host
 from windlass.worker.last_words import LATER
-from windlass.worker.leftovers import Leftovers
+from windlass.worker.leftovers import Leftovers, leftovers_of
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
 from windlass.worker.reports import Reports
@@ -48,7 +48,6 @@ from windlass.worker.tenure import Tenure
 from windlass.worker.waits import Waits
 
 LOGGER = logging.getLogger("windlass.worker")
-CANCELLED_ITSELF = "The workflow cancelled itself."
 
 
 class Execution:
@@ -63,7 +62,7 @@ class Execution:
         self.definition = definition
         self.claimed_at = host.clock.monotonic()
         self.history = History(claimed.history) if claimed.history else NO_HISTORY
-        self.results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
+        self._results: list[tuple[int, Call, ValueOf, Instant]] = []  # a heap by order
         self._failed: list[tuple[Body, Failure]] = []
         self.waits = Waits(self)
         self.entering = Entering(self)
@@ -90,11 +89,11 @@ class Execution:
     @property
     def has_news(self) -> bool:
         """Is there something that the code, or the store, has not heard of yet?"""
-        return bool(self.results or self._failed) or self._mismatch is not None
+        return bool(self._results or self._failed) or self._mismatch is not None
 
     @property
     def is_leaving(self) -> bool:
-        """No new body is entered: the worker stops, a person wants the run paused, or has to be asked, or it is over."""
+        """No new body is entered: the worker stops, a person wants a pause or has to be asked, or the code is over."""
         has_returned = self._root is not None and self._root.done()
         return self.host.is_draining or self.is_held or self._doubt is not None or has_returned
 
@@ -151,7 +150,7 @@ class Execution:
         record = call.record
         if record is not None and record.order is not None:
             heapq.heappush(
-                self.results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
+                self._results, (record.order, call, recall.recorded(call, self.codec), record.finished_at or Instant(0))
             )
         elif record is not None and (record.due_in is not None or call.kind.is_wait):
             passed = self.host.clock.monotonic() - self.claimed_at
@@ -197,7 +196,7 @@ class Execution:
             self.nudge()
             return
         if self.tree.failed:
-            self.look_behind().look()
+            leftovers_of(self).look()
         if not foreign or self._is_out_of_patience(foreign):
             self._proceed(is_still=not foreign)
 
@@ -207,23 +206,19 @@ class Execution:
         return self._patience.is_out(foreign)
 
     def _proceed(self, *, is_still: bool) -> None:
-        if self.results and self.deliver():
+        if self._results and self._deliver():
             self.nudge()
             return
-        if is_still and self.history.unread and not self.results and not self.tree.has_shared_waits:
-            # Everything recorded was delivered, and still nobody has asked for these.
-            asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
-            self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self.history.unread), asked))
+        if is_still and self._has_unread():
             return
         self.waits.sort_out()
         # First what has come from outside, then what is ours to do: an event wins over a sleep that is over.
         if self.entering.calls and not self.is_leaving and not self.waits.is_undecided:
             self.entering.enter_all()
-        if self.leftovers is not None and self.leftovers.has_news:
-            self._suspend(park=False)
         is_idle = is_still and not self.is_busy
         has_news = bool(self._failed or self.waits.new) or (self.waits.is_undecided and self.can_decide)
-        if has_news and (self.entering or not is_idle):
+        tells = self.leftovers is not None and self.leftovers.has_news
+        if tells or (has_news and (self.entering or not is_idle)):
             self._suspend(park=False)
         elif not is_idle:
             return
@@ -239,13 +234,21 @@ class Execution:
         else:
             self.ending.finish(last_words.deadlock(self))
 
+    def _has_unread(self) -> bool:
+        """Was everything recorded delivered, and still nobody has asked for some of it? That is a disagreement."""
+        if not self.history.unread or self._results or self.tree.has_shared_waits:
+            return False
+        asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
+        self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self.history.unread), asked))
+        return True
+
     def _stand_by(self, awaited: str) -> None:
         if self.standby is None:
             self.standby = Standby(self.host, self.claimed, leave=self._leave_if_nothing_came)
         self.standby.begin(awaited, half_of_claim=self.tenure.left() // 2)
 
     def _leave_if_nothing_came(self) -> None:
-        has_come = self.is_busy or self.results or self._failed or self.waits.new or self.waits.is_undecided
+        has_come = self.is_busy or self._results or self._failed or self.waits.new or self.waits.is_undecided
         if self.is_parking or has_come or self.tree.foreign_waits() != []:
             self.nudge()  # it moved, if only by itself
         else:
@@ -257,7 +260,7 @@ class Execution:
 
         The code may give a wait up when it hears of that, and an event that was taken for it would be lost.
         """
-        return not self.results and not self.reports.writing
+        return not self._results and not self.reports.writing
 
     @property
     def is_busy(self) -> bool:
@@ -268,13 +271,13 @@ class Execution:
         """Is there code of the run that has not ended, be it a body, or a branch that the workflow left behind?"""
         return bool(self.bodies.working) or self.tree.has_living()
 
-    def deliver(self) -> bool:
+    def _deliver(self) -> bool:
         """Give the code the next result, unless one that was written before it is still on its way."""
-        if self.reports.writing and min(self.reports.writing) < self.results[0][0]:
+        if self.reports.writing and min(self.reports.writing) < self._results[0][0]:
             return False
         if self.standby is not None:
             self.standby.stop()
-        _, call, value_of, at = heapq.heappop(self.results)
+        _, call, value_of, at = heapq.heappop(self._results)
         if call.record is not None:
             self.history.deliver(call.record)
         if at > self.now:
@@ -320,7 +323,7 @@ class Execution:
 
     def result(self, order: int, call: Call, value_of: ValueOf, at: Instant) -> None:
         """A result is on record; the code gets it when its turn comes."""
-        heapq.heappush(self.results, (order, call, value_of, at))
+        heapq.heappush(self._results, (order, call, value_of, at))
         if not self._is_nudged:  # else it is looked at in the next turn anyway: once, however many results came in this
             self.advance()
 
@@ -350,35 +353,17 @@ class Execution:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self, root: asyncio.Task[Any]) -> None:
-        asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
-        if asked_to_stop or (root.cancelling() and self.host.is_ending()):
-            self._torn_down()
-        elif (len(self.tree.paths) > 1 or self.tree.failed) and not self.look_behind().have_heard():
-            return
-        elif self.history.unread:
-            self.ending.end(
-                last_words.hold(self, mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread)))
-            )
-        else:
-            error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
-            failure = None if self.leftovers is None else self.leftovers.failure()
-            if error is None and failure is not None:
-                self.ending.finish(last_words.failed(self, failure))
-            elif error is None and self.definition.spawns is not None and self.claimed.kind is RunKind.GROUP:
-                self.ending.end(last_words.spawn(self, root.result()))
-            elif error is None:
-                self.ending.finish(last_words.succeeded(self, root.result()))
-            else:
-                self.ending.finish(last_words.failed(self, failures.of_workflow(error, codec=self.codec)))
-
-    def look_behind(self) -> Leftovers:
-        self.leftovers = self.leftovers or Leftovers(self)
-        return self.leftovers
-
-    def _torn_down(self) -> None:
-        """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
-        self.host.is_draining = True
-        self.ending.stop()
+        """The workflow is over. Tasks that it has left behind hear the rest of the record, before it is judged."""
+        is_alone = len(self.tree.paths) == 1 and not self.tree.failed
+        if is_alone or self.ending.is_torn_down(root):
+            self.ending.judge(root)
+        elif not leftovers_of(self).stand_still():
+            self.nudge()
+        elif self._results:
+            if self._deliver():
+                self.nudge()
+        elif not self.reports.writing:
+            self.ending.judge(root)
 
     def close(self) -> None:
         """From here on ctx refuses every call, and nothing that still runs is listened to."""

@@ -1,8 +1,9 @@
 """What tasks of a run leave behind: errors that no task retrieves, and what is not over when the workflow returns.
 
-An error is logged once all tasks stand still. It is on record under the claim until a task retrieves it, so that `explain`
-can tell of it. When the workflow returns, its other tasks first hear all that is on record, or on its way there: so the
-verdict is the same at every replay. Then the first error, else the first step or child that is not over, fails the run.
+An error is logged once all tasks stand still. It is on record under the claim until a task retrieves it, so that
+`explain` can tell of it. When the workflow returns, its other tasks first hear all that is on record, or on its way
+there: so the verdict is the same at every replay. Then the first error, else the first step or child that is not over,
+fails the run.
 """
 
 from __future__ import annotations
@@ -80,19 +81,13 @@ class Leftovers:
 
     # --- when the workflow has returned -------------------------------------------------------------------------------
 
-    def have_heard(self) -> bool:
-        """Have the other tasks heard all that is on record, or on its way there, and do they stand still?"""
-        execution = self._execution
-        if execution.tree.foreign_waits() is None and self._turns < MOST_TURNS:
+    def stand_still(self) -> bool:
+        """Do all of them wait? One that never does is not waited for."""
+        if self._execution.tree.foreign_waits() is None and self._turns < MOST_TURNS:
             self._turns += 1
-            execution.nudge()
             return False
         self._turns = 0
-        if execution.results:
-            if execution.deliver():
-                execution.nudge()
-            return False
-        return not execution.reports.writing
+        return True
 
     def failure(self) -> Failure | None:
         """Why the run fails although its workflow has returned, if it does."""
@@ -117,6 +112,12 @@ class Leftovers:
             if asked is not None:
                 calls.extend(call for call in (asked.open if isinstance(asked, Group) else [asked]) if call.is_work)
         return calls
+
+
+def leftovers_of(execution: Execution) -> Leftovers:
+    """Made when they are needed, which is seldom."""
+    execution.leftovers = execution.leftovers or Leftovers(execution)
+    return execution.leftovers
 
 
 def _not_awaited(calls: list[Call]) -> Failure:

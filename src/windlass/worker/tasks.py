@@ -247,12 +247,12 @@ def _waited_for(task: asyncio.Task[Any]) -> Sequence[asyncio.Future[Any]]:
 
 def is_unretrieved(task: asyncio.Task[Any]) -> bool:
     """Has it ended with an error that no task has retrieved? To ask the task itself would retrieve it."""
-    return task._log_traceback and not isinstance(error_of(task), KeyboardInterrupt | SystemExit)  # type: ignore[attr-defined]
+    return task._log_traceback and not isinstance(error_of(task), KeyboardInterrupt | SystemExit)
 
 
 def error_of(task: asyncio.Task[Any]) -> BaseException | None:
     """What it has ended with, which is not retrieved by this."""
-    error: BaseException | None = task._exception  # type: ignore[attr-defined]
+    error: BaseException | None = task._exception
     return error
 
 
@@ -307,10 +307,11 @@ def _wait_of(task: asyncio.Task[Any]) -> _Wait:
 
 
 def is_given_up(task: asyncio.Task[Any]) -> bool:
-    """Does it belong to a `gather` that is over, because another of its tasks has failed? Whoever awaited that knows."""
-    for callback, _ in task._callbacks or ():  # type: ignore[attr-defined]
+    """Does it belong to a `gather` that is over, because another task of it has failed? Whoever awaited that knows."""
+    for callback, _ in task._callbacks or ():
         if getattr(callback, "__qualname__", "") == "gather.<locals>._done_callback":
-            outer = [cell.cell_contents for cell in callback.__closure__ if hasattr(cell.cell_contents, "_children")]
+            cells = callback.__closure__ or ()
+            outer = [cell.cell_contents for cell in cells if hasattr(cell.cell_contents, "_children")]
             return all(future.done() and not future._log_traceback for future in outer)
     return False
 

@@ -37,7 +37,7 @@ from windlass.model.commands import (
     Suspend,
     WaitStep,
 )
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, Unretrieved
 from windlass.model.feed import ReadFeed
 from windlass.model.gate import GateKind
 from windlass.model.graph import AddJobs, ListGraphs, ListJobs, Need, NewJob, ReadNeeds
@@ -97,6 +97,7 @@ GOOD: list[Any] = [
     BeginStep(**STEP, attempt=1, failures=0),
     CompleteStep(**STEP, attempt=1, order=0, failures=0, output=b"1", ran_for=Duration(1)),
     Suspend(**HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",)),
+    Suspend(**HELD, unretrieved=Unretrieved(token=HELD["token"], failure=FAILURE, place=" at order.py:17")),
     FinishRun(**HELD, status=RunStatus.COMPLETED, output=b"1"),
     HoldRun(**HELD, reason=FAILURE),
     Claim(**HELD, visibility_for=MINUTE),

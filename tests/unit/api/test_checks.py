@@ -68,6 +68,7 @@ START = StartRun(
 )
 FAIL = FailStep(**STEP, attempt=1, order=0, failures=0, failure=FAILURE, retry=DEFAULT_RETRY, ran_for=Duration(5))
 WAIT = WaitStep(**(STEP | {"kind": StepKind.CHILD}), child=StartChild(command=START))
+TOLD = Unretrieved(token=1, failure=FAILURE, place=" at order.py:17")
 SCHEDULE = PutSchedule(
     namespace="shop", name="nightly", workflow="order", version="", queue="mail", input=b"[]", input_hash=HASH,
     timeout_for=None, timing=Timing(cron="0 9 * * *"), catch_up=CatchUp.LATEST, max_catch_up=1, overlap=Overlap.SKIP,
@@ -96,8 +97,7 @@ GOOD: list[Any] = [
     ),
     BeginStep(**STEP, attempt=1, failures=0),
     CompleteStep(**STEP, attempt=1, order=0, failures=0, output=b"1", ran_for=Duration(1)),
-    Suspend(**HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",)),
-    Suspend(**HELD, unretrieved=Unretrieved(token=HELD["token"], failure=FAILURE, place=" at order.py:17")),
+    Suspend(**HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",), unretrieved=TOLD),
     FinishRun(**HELD, status=RunStatus.COMPLETED, output=b"1"),
     HoldRun(**HELD, reason=FAILURE),
     Claim(**HELD, visibility_for=MINUTE),
@@ -194,6 +194,8 @@ BIG = b"x" * (3 * 1024 * 1024 + 1)
         (GOOD[14], {"failures": (replace(FAIL, retry=RetryPolicy(max_attempts=0)),)}),
         (GOOD[14], {"failures": (replace(FAIL, failure=replace(FAILURE, message="m" * 65_537)),)}),
         (GOOD[14], {"failures": (replace(FAIL, failure=replace(FAILURE, message="a\0")),)}),
+        (GOOD[14], {"unretrieved": replace(TOLD, token=2)}), (GOOD[14], {"unretrieved": replace(TOLD, place="a\0")}),
+        (GOOD[14], {"unretrieved": replace(TOLD, failure=replace(FAILURE, type="\ud800"))}),
         (GOOD[15], {"status": RunStatus.PENDING}), (GOOD[15], {"status": RunStatus.FAILED}),
         (GOOD[15], {"failure": FAILURE}), (GOOD[15], {"output": BIG}), (GOOD[15], {"parent": "x"}),
         (GOOD[15], {"result_hash": b"1"}), (GOOD[16], {"reason": replace(FAILURE, type="\ud800")}),

@@ -250,20 +250,6 @@ async def test_failures_gathered_as_values_are_the_same_at_every_replay(harness:
     assert found[0][3] == "2"
 
 
-async def test_a_branch_left_behind_does_not_keep_the_run(harness: Harness, gate: Gate) -> None:
-    @harness.app.workflow
-    async def forget(ctx: Context) -> str:
-        branch = asyncio.create_task(ctx.step(gate.wait))
-        await ctx.step(double, 1)
-        return "done" if not branch.done() else "branch ended"
-
-    handle = await harness.start(forget)
-
-    assert await handle.result() == "done"
-    await gate.left()
-    await harness.idle()
-
-
 async def test_a_branch_cancelled_by_the_code_is_not_waited_for(harness: Harness) -> None:
     @harness.app.workflow
     async def change_of_mind(ctx: Context) -> str:

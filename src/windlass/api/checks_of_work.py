@@ -31,7 +31,7 @@ from windlass.model.commands import (
     Suspend,
     WaitStep,
 )
-from windlass.model.failure import Failure
+from windlass.model.failure import Failure, Unretrieved
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
 from windlass.model.worker import Served, ServedPipeline
@@ -56,6 +56,7 @@ MOST_LANES = 1_000
 MOST_SLOTS = 10_000
 LONGEST_TEXT = 64 * 1024  # of a failure: its message, its traceback
 LONGEST_AWAITED = 2_000
+LONGEST_PLACE = 1_000  # a file and a line
 MOST_CLAIMS = 10_000
 LAST_COUNT = 2**63 - 1
 
@@ -199,7 +200,17 @@ def _suspend(command: Suspend) -> dict[str, Any]:
         _check_order(opened.order)
     for key in command.dropped:
         check_step(key)
+    if command.unretrieved is not None:
+        _unretrieved(command.unretrieved, token=command.token)
     return {}
+
+
+def _unretrieved(said: Unretrieved, *, token: int) -> None:
+    if said.token != token:
+        raise refused(said.token, "token", "all parts of a call are about the same claim")
+    if said.failure is not None:
+        check_failure(said.failure)
+    check_note(said.place, what="place", longest=LONGEST_PLACE)
 
 
 def _finish(command: FinishRun) -> dict[str, Any]:

@@ -35,6 +35,7 @@ async def explain_run(parts: Parts, namespace: str, run_id: RunId) -> Explanatio
             workers=await _workers(tx, facts),
             gates=tuple(await tx.gates.closed(namespace)),
             unread=await _unread(tx, namespace, run_id, facts.steps),
+            unretrieved=await tx.runs.unretrieved(namespace, id=run_id),
         )
         facts = await _with_long_step(tx, await _with_turn(tx, await _with_children(tx, facts)))
         return await _with_graph(tx, facts)

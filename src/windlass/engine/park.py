@@ -47,6 +47,8 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         waits = [step_rules.wait(item, now=now, child=children.get(item.key)) for item in command.waits]
         await tx.steps.settle([*failed, *waits])
         await tx.steps.drop(run.namespace, run_id=run.id, keys=command.dropped)
+        if command.unretrieved is not None:
+            await tx.runs.set_unretrieved(run.namespace, id=run.id, unretrieved=command.unretrieved)
         # What failed for good is heard of first, and the code may then wait for something else.
         is_stopped = step_rules.leaves_nothing_to_do(failed)
         settled, still_open = await _decide(tx, run, command if is_stopped else replace(command, open=()), now=now)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from windlass.model.failure import Failure
+from windlass.model.failure import Failure, Unretrieved
 from windlass.model.gate import GateKind
 from windlass.model.retry import RetryPolicy
 from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
@@ -218,6 +218,7 @@ class Suspend(Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()  # keys whose branch the code has given up: what they wait for wakes nobody
     park: bool = False
     together: bool = False  # all open waits are children of one map: the last one, or the first failure, wakes the run
+    unretrieved: Unretrieved | None = None  # what has changed about errors that no task has retrieved
     is_again: bool = False  # the answer to the same call was lost on its way
 
 

@@ -32,6 +32,7 @@ class Situation(StrEnum):
     MISMATCH = "mismatch"  # paused: the code changed under it
     HELD = "held"  # by a live worker: it is at work
     LONG_STEP = "long_step"  # by a live worker, and a step takes much longer than it did before
+    TASK_FAILED = "task_failed"  # it waits, or is at work, and a task ended with an error that no task has retrieved
     HELD_SILENT = "held_silent"  # by a worker that has not been heard of for a while
     HELD_STOPPED = "held_stopped"  # by a worker that has stopped
     CLAIM_ENDED = "claim_ended"  # its holder said nothing in time; workers are there to take it over

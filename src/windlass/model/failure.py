@@ -42,6 +42,14 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: FailureReason | None = None
 
 
+class Unretrieved(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The first error with which a task of a run ended and that no task has retrieved; none: what was said is over."""
+
+    token: int  # of the claim under which this is so: whoever executes the run anew finds it anew
+    failure: Failure | None = None
+    place: str = ""  # " at order.py:17"
+
+
 def in_one_line(failure: Failure) -> str:
     """A failure by its type, without the module, and its message."""
     kind, message = failure.type.rpartition(".")[2], " ".join(failure.message.split())

@@ -421,8 +421,16 @@ class OpenWait(_message.Message):
     order: int
     def __init__(self, key: _Optional[str] = ..., order: _Optional[int] = ...) -> None: ...
 
+class Unretrieved(_message.Message):
+    __slots__ = ("failure", "place")
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    failure: _model_pb2.Failure
+    place: str
+    def __init__(self, failure: _Optional[_Union[_model_pb2.Failure, _Mapping]] = ..., place: _Optional[str] = ...) -> None: ...
+
 class SuspendRequest(_message.Message):
-    __slots__ = ("namespace", "run_id", "token", "failures", "waits", "open", "dropped", "park", "together", "is_again")
+    __slots__ = ("namespace", "run_id", "token", "failures", "waits", "open", "dropped", "park", "together", "is_again", "unretrieved")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
@@ -433,6 +441,7 @@ class SuspendRequest(_message.Message):
     PARK_FIELD_NUMBER: _ClassVar[int]
     TOGETHER_FIELD_NUMBER: _ClassVar[int]
     IS_AGAIN_FIELD_NUMBER: _ClassVar[int]
+    UNRETRIEVED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     run_id: str
     token: int
@@ -443,7 +452,8 @@ class SuspendRequest(_message.Message):
     park: bool
     together: bool
     is_again: bool
-    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[FailStep, _Mapping]]] = ..., waits: _Optional[_Iterable[_Union[WaitStep, _Mapping]]] = ..., open: _Optional[_Iterable[_Union[OpenWait, _Mapping]]] = ..., dropped: _Optional[_Iterable[str]] = ..., park: bool = ..., together: bool = ..., is_again: bool = ...) -> None: ...
+    unretrieved: Unretrieved
+    def __init__(self, namespace: _Optional[str] = ..., run_id: _Optional[str] = ..., token: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[FailStep, _Mapping]]] = ..., waits: _Optional[_Iterable[_Union[WaitStep, _Mapping]]] = ..., open: _Optional[_Iterable[_Union[OpenWait, _Mapping]]] = ..., dropped: _Optional[_Iterable[str]] = ..., park: bool = ..., together: bool = ..., is_again: bool = ..., unretrieved: _Optional[_Union[Unretrieved, _Mapping]] = ...) -> None: ...
 
 class Verdict(_message.Message):
     __slots__ = ("due_in", "at")

@@ -34,6 +34,7 @@ class Alone:
             or execution.history.unread
             or execution.claimed.recoveries
             or not execution.tree.is_asked_by_root
+            or execution.tree.failed
             or execution.has_news
             or execution.bodies.working
             or execution.reports.writing
@@ -68,7 +69,7 @@ class Alone:
             return False
         if at > execution.now:
             execution.now = at
-        execution.tree.futures.discard(future)
+        execution.tree.futures.pop(future, None)
         future.set_result(value)
         execution.nudge()  # whatever the code does now, unless it asks for the next step
         return True

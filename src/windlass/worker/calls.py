@@ -17,6 +17,8 @@ from windlass.model.time import Duration, Instant
 from windlass.runtime import Timer
 from windlass.telemetry.observer import StepEnd, StepWatch
 
+MISSING: Any = object()  # a result that has not come
+
 Read = Callable[[bytes | None, Failure | None], tuple[Any, Exception | None]]
 
 
@@ -24,7 +26,8 @@ class Group:
     """The calls of one `ctx.map`: one future for all of them, resolved by the last result or the first failure."""
 
     def __init__(self, size: int, limit: int | None) -> None:
-        self.results: list[Any] = [None] * size
+        self.calls: list[Call] = []
+        self.results: list[Any] = [MISSING] * size
         self.missing = size
         self.limit = limit
         self.running = 0
@@ -36,6 +39,10 @@ class Group:
         self.results[index] = value
         self.missing -= 1
         return error is not None or self.missing == 0
+
+    @property
+    def open(self) -> list[Call]:
+        return [call for call in self.calls if self.results[call.index] is MISSING]
 
     @property
     def is_over(self) -> bool:
@@ -73,6 +80,11 @@ class Call:
             is_wait = kind is StepKind.SLEEP or kind.is_wait
             self.attempt = 1 if is_wait else record.attempt + 1
             self.failures = record.failures
+
+    @property
+    def is_work(self) -> bool:
+        """Is something to be done for it? Else it only waits, for a time, a person or what comes from elsewhere."""
+        return self.kind is StepKind.STEP or self.child is not None
 
     @property
     def is_given_up(self) -> bool:

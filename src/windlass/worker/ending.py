@@ -12,9 +12,10 @@ from windlass.errors import ClaimLost, Unavailable, WindlassError
 from windlass.model.claims import Renewal
 from windlass.model.commands import FinishRun
 from windlass.model.duration import describe
+from windlass.model.run import RunKind
 from windlass.model.time import SECOND, Duration
 from windlass.telemetry.observer import Departure
-from windlass.worker import last_words
+from windlass.worker import failures, last_words, mismatch
 from windlass.worker.claims import InFlight
 from windlass.worker.tasks import cancel_all
 from windlass.worker.tenure import Tenure
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from windlass.worker.execute import Execution
 
 LOGGER = logging.getLogger("windlass.worker")
+CANCELLED_ITSELF = "The workflow cancelled itself."
 STUCK_AFTER = 5 * SECOND
 GIVE_BACK_EVERY = SECOND
 
@@ -82,6 +84,33 @@ class Ending:
         """Effects that were stopped say so first, which nobody could under another claim."""
         await self._execution.bodies.effects_left()
         await last_words.release(self._execution)
+
+    def is_torn_down(self, root: asyncio.Task[Any]) -> bool:
+        """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
+        asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
+        return asked_to_stop or (root.cancelling() > 0 and self._host.is_ending())
+
+    def judge(self, root: asyncio.Task[Any]) -> None:
+        """The workflow is over: what has become of the run?"""
+        execution = self._execution
+        if self.is_torn_down(root):
+            self._host.is_draining = True
+            self.stop()
+            return
+        if execution.history.unread:
+            unread = sorted(execution.history.unread)
+            self.end(last_words.hold(execution, mismatch.left_unread(self._run_id, unread)))
+            return
+        error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
+        failure = None if execution.leftovers is None else execution.leftovers.failure()
+        if error is not None:
+            failure = failures.of_workflow(error, codec=execution.codec)
+        if failure is not None:
+            self.finish(last_words.failed(execution, failure))
+        elif execution.definition.spawns is not None and execution.claimed.kind is RunKind.GROUP:
+            self.end(last_words.spawn(execution, root.result()))
+        else:
+            self.finish(last_words.succeeded(execution, root.result()))
 
     def end(self, report: Coroutine[Any, Any, None] | None) -> None:
         """Close the context, stop what is at work, write the last word; free the slot once nothing runs any more."""

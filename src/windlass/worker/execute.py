@@ -24,7 +24,7 @@ from windlass.define.workflow import WorkflowDefinition
 from windlass.errors import InvalidInput, ReplayMismatch
 from windlass.model.commands import ClaimedRun
 from windlass.model.failure import Failure
-from windlass.model.run import RunKind, RunStatus
+from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import Instant
 from windlass.rules.runs import expired
@@ -39,6 +39,7 @@ from windlass.worker.entering import Entering
 from windlass.worker.history import NO_HISTORY, History
 from windlass.worker.host import Host
 from windlass.worker.last_words import LATER
+from windlass.worker.leftovers import Leftovers, leftovers_of
 from windlass.worker.patience import Patience, Standby
 from windlass.worker.recall import ValueOf
 from windlass.worker.reports import Reports
@@ -47,7 +48,6 @@ from windlass.worker.tenure import Tenure
 from windlass.worker.waits import Waits
 
 LOGGER = logging.getLogger("windlass.worker")
-CANCELLED_ITSELF = "The workflow cancelled itself."
 
 
 class Execution:
@@ -76,6 +76,7 @@ class Execution:
         self._root: asyncio.Task[Any] | None = None
         self.standby: Standby | None = None  # made when they are needed, which is seldom
         self._patience: Patience | None = None
+        self.leftovers: Leftovers | None = None  # as well
         self.bodies = Bodies(self)
         self.reports = Reports(self)
         self.ending = Ending(self)
@@ -92,8 +93,9 @@ class Execution:
 
     @property
     def is_leaving(self) -> bool:
-        """No new body is entered: the worker stops, or a person wants the run paused, or has to be asked."""
-        return self.host.is_draining or self.is_held or self._doubt is not None
+        """No new body is entered: the worker stops, a person wants a pause or has to be asked, or the code is over."""
+        has_returned = self._root is not None and self._root.done()
+        return self.host.is_draining or self.is_held or self._doubt is not None or has_returned
 
     def begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         context = self.host.context.copy()
@@ -121,7 +123,7 @@ class Execution:
         return Call(key, kind, input_hash, record)
 
     async def ask(self, call: Call) -> Any:
-        future = call.future = self._open_future()
+        future = call.future = self._open_future(call)
         if not self.alone.enter(call):
             self._enqueue(call)
         return await future
@@ -129,18 +131,18 @@ class Execution:
     async def ask_all(self, calls: list[Call], group: Group) -> list[Any]:
         if not calls:
             return []
-        group.future = self._open_future()
+        group.calls, group.future = calls, self._open_future(group)
         # What is on record first: it takes its places in the limit before anything new does.
         for call in sorted(calls, key=lambda call: call.record is None):
             self._enqueue(call)
         results: list[Any] = await group.future
         return results
 
-    def _open_future(self) -> asyncio.Future[Any]:
+    def _open_future(self, asked: Call | Group) -> asyncio.Future[Any]:
         if self.is_over:  # asked for before, and awaited now: nobody would resolve it
             raise has_left(self.claimed.run_id)
         future: asyncio.Future[Any] = asyncio.Future(loop=self.host.loop.loop)
-        self.tree.futures.add(future)
+        self.tree.futures[future] = asked
         return future
 
     def _enqueue(self, call: Call) -> None:
@@ -192,7 +194,10 @@ class Execution:
         foreign = self.tree.foreign_waits()
         if foreign is None:
             self.nudge()
-        elif not foreign or self._is_out_of_patience(foreign):
+            return
+        if self.tree.failed:
+            leftovers_of(self).look()
+        if not foreign or self._is_out_of_patience(foreign):
             self._proceed(is_still=not foreign)
 
     def _is_out_of_patience(self, foreign: list[asyncio.Future[Any]]) -> bool:
@@ -204,10 +209,7 @@ class Execution:
         if self._results and self._deliver():
             self.nudge()
             return
-        if is_still and self.history.unread and not self._results and not self.tree.has_shared_waits:
-            # Everything recorded was delivered, and still nobody has asked for these.
-            asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
-            self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self.history.unread), asked))
+        if is_still and self._has_unread():
             return
         self.waits.sort_out()
         # First what has come from outside, then what is ours to do: an event wins over a sleep that is over.
@@ -215,7 +217,8 @@ class Execution:
             self.entering.enter_all()
         is_idle = is_still and not self.is_busy
         has_news = bool(self._failed or self.waits.new) or (self.waits.is_undecided and self.can_decide)
-        if has_news and (self.entering or not is_idle):
+        tells = self.leftovers is not None and self.leftovers.has_news
+        if tells or (has_news and (self.entering or not is_idle)):
             self._suspend(park=False)
         elif not is_idle:
             return
@@ -230,6 +233,14 @@ class Execution:
             self._stand_by("an asyncio lock, event or queue")
         else:
             self.ending.finish(last_words.deadlock(self))
+
+    def _has_unread(self) -> bool:
+        """Was everything recorded delivered, and still nobody has asked for some of it? That is a disagreement."""
+        if not self.history.unread or self._results or self.tree.has_shared_waits:
+            return False
+        asked = [call.key for call in (*self.entering.calls, *self.waits.new)]
+        self._disagree(mismatch.renamed(self.claimed.run_id, sorted(self.history.unread), asked))
+        return True
 
     def _stand_by(self, awaited: str) -> None:
         if self.standby is None:
@@ -282,21 +293,10 @@ class Execution:
             self.ending.end(last_words.release(self, delay_for=LATER))
             return True
         if call.group is None:
-            self._settle(call.future, value, error)
+            self.tree.resolve(call.future, value, error)
         elif call.group.take(call.index, value, error):
-            self._settle(call.group.future, call.group.results, error)
+            self.tree.resolve(call.group.future, call.group.results, error)
         return True
-
-    def _settle(self, future: asyncio.Future[Any] | None, value: Any, error: Exception | None) -> None:
-        if future is None:
-            return
-        self.tree.futures.discard(future)
-        if future.done():  # its branch was cancelled by the code
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
 
     # --- what became of it --------------------------------------------------------------------------------------------
 
@@ -353,26 +353,17 @@ class Execution:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _finish(self, root: asyncio.Task[Any]) -> None:
-        asked_to_stop = not root.cancelled() and isinstance(root.exception(), KeyboardInterrupt | SystemExit)
-        if asked_to_stop or (root.cancelling() and self.host.is_ending()):
-            self._torn_down()
-        elif self.history.unread:
-            self.ending.end(
-                last_words.hold(self, mismatch.left_unread(self.claimed.run_id, sorted(self.history.unread)))
-            )
-        else:
-            error = asyncio.CancelledError(CANCELLED_ITSELF) if root.cancelled() else root.exception()
-            if error is None and self.definition.spawns is not None and self.claimed.kind is RunKind.GROUP:
-                self.ending.end(last_words.spawn(self, root.result()))
-            elif error is None:
-                self.ending.finish(last_words.succeeded(self, root.result()))
-            else:
-                self.ending.finish(last_words.failed(self, failures.of_workflow(error, codec=self.codec)))
-
-    def _torn_down(self) -> None:
-        """A loop that ends cancels every task: whatever the code made of that says nothing about the run."""
-        self.host.is_draining = True
-        self.ending.stop()
+        """The workflow is over. Tasks that it has left behind hear the rest of the record, before it is judged."""
+        is_alone = len(self.tree.paths) == 1 and not self.tree.failed
+        if is_alone or self.ending.is_torn_down(root):
+            self.ending.judge(root)
+        elif not leftovers_of(self).stand_still():
+            self.nudge()
+        elif self._results:
+            if self._deliver():
+                self.nudge()
+        elif not self.reports.writing:
+            self.ending.judge(root)
 
     def close(self) -> None:
         """From here on ctx refuses every call, and nothing that still runs is listened to."""

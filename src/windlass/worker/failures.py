@@ -108,6 +108,13 @@ def _place(body: Body) -> str:
     return f" at {Path(frame.filename).name}:{frame.lineno}"
 
 
+def at_line(error: BaseException) -> str:
+    """ " at order.py:17", the line of the user's code that let it out, if there is one."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    users = [(file, line) for file, line in frames if not file.startswith(_PACKAGE)]
+    return f" at {Path(users[-1][0]).name}:{users[-1][1]}" if users else ""
+
+
 def to_exception(failure: Failure, definition: StepDefinition, *, codec: Codec, key: str) -> Exception:
     """What the code awaiting the step gets."""
     if failure.is_declared:

@@ -197,6 +197,7 @@ class Reports:
             ),
             waits=tuple(map(self._waiting, waits)),
             open=decided,
+            unretrieved=None if self._execution.leftovers is None else self._execution.leftovers.take_news(),
             dropped=state.take_dropped(),
             park=park,
             together=together,

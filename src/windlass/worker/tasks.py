@@ -24,10 +24,13 @@ from contextlib import suppress
 from contextvars import Context, ContextVar
 from enum import Enum
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from windlass.answers import seen
+
+if TYPE_CHECKING:
+    from windlass.worker.calls import Call, Group
 
 OWNER: ContextVar[TaskTree] = ContextVar("windlass_run_tasks")
 
@@ -60,9 +63,10 @@ class TaskTree:
 
     def __init__(self, on_done: Callable[[], None], loop: LoopThread) -> None:
         self._loop = loop
-        self.futures: set[asyncio.Future[Any]] = set()  # given out by ctx and not yet resolved
+        self.futures: dict[asyncio.Future[Any], Call | Group] = {}  # given out by ctx and not yet resolved
         self.has_shared_waits = False  # as of the last look: some task awaits a lock or a queue, perhaps another run's
         self.paths: dict[asyncio.Task[Any], str] = {}  # of the tasks that have not ended, and of the workflow itself
+        self.failed: list[asyncio.Task[Any]] = []  # ended with an error; others may have retrieved it by now
         self._children: dict[asyncio.Task[Any] | None, int] = {}
         self._gathers: WeakSet[asyncio.Future[Any]] | None = None  # known to wait for nothing foreign
         self._on_done = on_done
@@ -107,7 +111,7 @@ class TaskTree:
     def leave(self) -> None:
         """The run is over here: what its tasks still raise is an answer to that, and nobody else will look at it."""
         self._is_left = True
-        for task in self.paths:
+        for task in (*self.paths, *self.failed):
             seen(task)
 
     def forget_all(self) -> None:
@@ -122,6 +126,8 @@ class TaskTree:
         self.has_shared_waits = False
         for task in self.paths:
             if task.done():
+                if not self.paths[task]:
+                    continue  # the workflow itself, for which nobody waits
                 # Whoever waits for it hears of it in this turn of the loop, after us.
                 return None
             waiter: asyncio.Future[Any] | None = task._fut_waiter  # type: ignore[attr-defined]
@@ -148,13 +154,42 @@ class TaskTree:
         inner = _shielded(waiter)
         return inner is not None and self._is_ours(inner)
 
+    def awaited_together(self) -> set[asyncio.Future[Any]]:
+        """What tasks await in a `gather` or in `asyncio.wait`, which look at an error only once all have ended."""
+        found: set[asyncio.Future[Any]] = set()
+        looked_at: list[asyncio.Future[Any]] = []
+        for task in self.living():
+            waiter: asyncio.Future[Any] | None = task._fut_waiter  # type: ignore[attr-defined]
+            if waiter is not None:
+                looked_at.append(_shielded(waiter) or waiter)
+            looked_at.extend(_waited_for(task))
+        while looked_at:
+            future = looked_at.pop()
+            if future not in found:
+                found.add(future)
+                looked_at.extend(getattr(future, "_children", ()))
+        return found
+
     def _forget(self, task: asyncio.Task[Any]) -> None:
         if self.paths.get(task):  # the workflow itself stays known: its path is empty
             del self.paths[task]
+            if is_unretrieved(task):  # as yet: whoever awaits it hears of it after us
+                self.failed.append(task)
         self._children.pop(task, None)
         if self._is_left:
             seen(task)
         self._on_done()
+
+    def resolve(self, future: asyncio.Future[Any] | None, value: Any, error: Exception | None) -> None:
+        if future is None:
+            return
+        self.futures.pop(future, None)
+        if future.done():  # its branch was cancelled by the code
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
 
 
 class _Tracking:
@@ -192,6 +227,33 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
             loop.set_task_factory(tracking.previous)
 
     return restore
+
+
+def _innermost(task: asyncio.Task[Any]) -> CoroutineType[Any, Any, Any] | None:
+    """The coroutine at which it stands; none if it stands elsewhere."""
+    frame: Any = task.get_coro()
+    while isinstance(frame, CoroutineType) and isinstance(frame.cr_await, CoroutineType):
+        frame = frame.cr_await
+    return frame if isinstance(frame, CoroutineType) else None
+
+
+def _waited_for(task: asyncio.Task[Any]) -> Sequence[asyncio.Future[Any]]:
+    """The futures that it has given to `asyncio.wait`, if it stands there."""
+    frame = _innermost(task)
+    if frame is None or frame.cr_frame is None or frame.cr_code.co_filename != _TASKS_FILE:
+        return ()
+    return tuple(frame.cr_frame.f_locals.get("fs") or ()) if frame.cr_code.co_name == "_wait" else ()
+
+
+def is_unretrieved(task: asyncio.Task[Any]) -> bool:
+    """Has it ended with an error that no task has retrieved? To ask the task itself would retrieve it."""
+    return task._log_traceback and not isinstance(error_of(task), KeyboardInterrupt | SystemExit)
+
+
+def error_of(task: asyncio.Task[Any]) -> BaseException | None:
+    """What it has ended with, which is not retrieved by this."""
+    error: BaseException | None = task._exception
+    return error
 
 
 def cancel_all(tasks: Sequence[asyncio.Task[Any]]) -> None:
@@ -234,16 +296,24 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 def _wait_of(task: asyncio.Task[Any]) -> _Wait:
     """Does the task wait inside asyncio's own means of co-operation, which tasks of the run can end?"""
-    frame: Any = task.get_coro()
-    while isinstance(frame, CoroutineType) and isinstance(frame.cr_await, CoroutineType):
-        frame = frame.cr_await
-    if not isinstance(frame, CoroutineType):
+    frame = _innermost(task)
+    if frame is None:
         return _Wait.FOREIGN
     code = frame.cr_code
     if code.co_filename in _SHARED_FILES:
         return _Wait.SHARED
     is_own = code.co_filename == _GROUP_FILE or (code.co_filename == _TASKS_FILE and code.co_name != "sleep")
     return _Wait.OWN if is_own else _Wait.FOREIGN
+
+
+def is_given_up(task: asyncio.Task[Any]) -> bool:
+    """Does it belong to a `gather` that is over, because another task of it has failed? Whoever awaited that knows."""
+    for callback, _ in task._callbacks or ():
+        if getattr(callback, "__qualname__", "") == "gather.<locals>._done_callback":
+            cells = callback.__closure__ or ()
+            outer = [cell.cell_contents for cell in cells if hasattr(cell.cell_contents, "_children")]
+            return all(future.done() and not future._log_traceback for future in outer)
+    return False
 
 
 def _shielded(waiter: asyncio.Future[Any]) -> asyncio.Future[Any] | None:

@@ -37,7 +37,7 @@ from windlass.model.commands import (
     Suspend,
     WaitStep,
 )
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, Unretrieved
 from windlass.model.feed import ReadFeed
 from windlass.model.gate import GateKind
 from windlass.model.graph import AddJobs, ListGraphs, ListJobs, Need, NewJob, ReadNeeds
@@ -68,6 +68,7 @@ START = StartRun(
 )
 FAIL = FailStep(**STEP, attempt=1, order=0, failures=0, failure=FAILURE, retry=DEFAULT_RETRY, ran_for=Duration(5))
 WAIT = WaitStep(**(STEP | {"kind": StepKind.CHILD}), child=StartChild(command=START))
+TOLD = Unretrieved(token=1, failure=FAILURE, place=" at order.py:17")
 SCHEDULE = PutSchedule(
     namespace="shop", name="nightly", workflow="order", version="", queue="mail", input=b"[]", input_hash=HASH,
     timeout_for=None, timing=Timing(cron="0 9 * * *"), catch_up=CatchUp.LATEST, max_catch_up=1, overlap=Overlap.SKIP,
@@ -96,7 +97,7 @@ GOOD: list[Any] = [
     ),
     BeginStep(**STEP, attempt=1, failures=0),
     CompleteStep(**STEP, attempt=1, order=0, failures=0, output=b"1", ran_for=Duration(1)),
-    Suspend(**HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",)),
+    Suspend(**HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",), unretrieved=TOLD),
     FinishRun(**HELD, status=RunStatus.COMPLETED, output=b"1"),
     HoldRun(**HELD, reason=FAILURE),
     Claim(**HELD, visibility_for=MINUTE),
@@ -193,6 +194,8 @@ BIG = b"x" * (3 * 1024 * 1024 + 1)
         (GOOD[14], {"failures": (replace(FAIL, retry=RetryPolicy(max_attempts=0)),)}),
         (GOOD[14], {"failures": (replace(FAIL, failure=replace(FAILURE, message="m" * 65_537)),)}),
         (GOOD[14], {"failures": (replace(FAIL, failure=replace(FAILURE, message="a\0")),)}),
+        (GOOD[14], {"unretrieved": replace(TOLD, token=2)}), (GOOD[14], {"unretrieved": replace(TOLD, place="a\0")}),
+        (GOOD[14], {"unretrieved": replace(TOLD, failure=replace(FAILURE, type="\ud800"))}),
         (GOOD[15], {"status": RunStatus.PENDING}), (GOOD[15], {"status": RunStatus.FAILED}),
         (GOOD[15], {"failure": FAILURE}), (GOOD[15], {"output": BIG}), (GOOD[15], {"parent": "x"}),
         (GOOD[15], {"result_hash": b"1"}), (GOOD[16], {"reason": replace(FAILURE, type="\ud800")}),

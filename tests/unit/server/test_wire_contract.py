@@ -54,6 +54,7 @@ UNSAID = {
     "FinishRun": {"namespace", "parent", "schedule", "job", "knows_family"},  # the server looks them up itself
     "FailStep": {"namespace", "run_id", "token"},  # of the request, which is about one run
     "WaitStep": {"namespace", "run_id", "token"},
+    "Unretrieved": {"token"},
     "RegisterRequest": {"lock", "is_remote"},  # there is no lock that a server could probe
     "PollRequest": {"is_remote"},  # every poll of the wire is
     "ClaimedRun": {"asked_at"},  # by the clock of the worker

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from windlass.model.failure import Failure, Unretrieved
 from windlass.model.gate import Gate
 from windlass.model.graph import Graph, JobView
 from windlass.model.message import Message
@@ -76,6 +77,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     retry: RunId | None = None  # the run that tries this one again
     turn: Turn | None = None  # none: it waits for no other run of its schedule
     long_step: LongStep | None = None  # that is at work
+    unretrieved: Unretrieved | None = None  # as a holder has said
     needed: Needed | None = None  # of a job
     jobs: Jobs | None = None  # of a graph
 
@@ -135,6 +137,12 @@ class Facts(Struct, frozen=True, kw_only=True):
         """Bodies seen to have been entered under this very claim, the oldest first."""
         entered = [step for step in self.steps if step.status is StepStatus.RUNNING and step.token == self.run.token]
         return sorted(entered, key=lambda step: step.started_at or 0)
+
+    @property
+    def task_failure(self) -> Failure | None:
+        """With what a task has ended, if no task has retrieved that. Under another claim it is found anew."""
+        said = self.unretrieved
+        return None if said is None or said.token != self.run.token else said.failure
 
     @property
     def lane(self) -> Served:

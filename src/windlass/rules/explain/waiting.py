@@ -134,6 +134,7 @@ def clause_about(facts: Facts, found: Explanation) -> str:
         Situation.MISMATCH: "is paused because the code changed under it",
         Situation.INDETERMINATE: "is paused because nobody knows whether its effect happened",
         Situation.HELD: f"is at work{'' if found.step is None else f' in step {found.step!r}'}",
+        Situation.TASK_FAILED: "has a task that failed",
         Situation.LONG_STEP: f"is at work in step {found.step!r}, which takes long",
         Situation.HELD_SILENT: "is held by a worker that has gone silent",
         Situation.HELD_STOPPED: "is held by a worker that has stopped",

@@ -13,14 +13,40 @@ from windlass.rules.explain.facts import Facts
 
 LONGEST_QUOTE = 300  # characters of a message or a note; `show` has all of it
 
+# Where nothing but the code of the run, or what it waits for, keeps it.
+GOES_ON = frozenset(
+    {
+        Situation.HELD,
+        Situation.SLEEPING,
+        Situation.BACKING_OFF,
+        Situation.GIVEN_BACK,
+        Situation.WAITING,
+        Situation.WAITING_FOR_EVENT,
+        Situation.WAITING_FOR_CHILD,
+        Situation.WAITING_FOR_APPROVAL,
+        Situation.WAITING_FOR_SEVERAL,
+    }
+)
+
 Advice = tuple[str, str]  # what a command does, and the command: ("send it", "windlass send …")
 
 
 def answer(facts: Facts, code: Situation, *sentences: str, advice: Sequence[Advice] = (), **more: Any) -> Explanation:
     """Put sentences, and then what may be typed, into one paragraph."""
     run = facts.run
+    if facts.task_failure is not None:
+        code = Situation.TASK_FAILED if code in GOES_ON else code
+        sentences = (*sentences, _task_failed(facts))
     text = " ".join(part for part in (*sentences, advised(advice)) if part)
     return Explanation(run_id=run.id, name=run.name, status=run.status, code=code, text=text, at=facts.now, **more)
+
+
+def _task_failed(facts: Facts) -> str:
+    place = "" if facts.unretrieved is None else facts.unretrieved.place
+    return (
+        f"A task of its workflow ended{place}{with_failure(facts.task_failure)} No task has retrieved that: what waits "
+        "for it waits in vain, and when the workflow returns the run fails with it. Let the workflow await that task."
+    )
 
 
 def advised(advice: Sequence[Advice]) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from windlass.model.commands import Outcome
+from windlass.model.failure import Unretrieved
 from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunId, RunStatus, RunView, WorkerId
 from windlass.model.time import Instant
@@ -99,6 +100,11 @@ class RunReads:
     async def view(self, namespace: str, id: RunId) -> RunView | None:
         row = await self._connection.first("view_run", namespace=namespace, id=id)
         return None if row is None else view_from_row(row)
+
+    async def unretrieved(self, namespace: str, id: RunId) -> Unretrieved | None:
+        """What was said last of errors that no task has retrieved, under whichever claim."""
+        row = await self._connection.first("unretrieved_of_run", namespace=namespace, id=id)
+        return None if row is None or row[0] is None else msgspec.json.decode(row[0], type=Unretrieved)
 
     async def list(self, query: ListRuns) -> builtins.list[Run]:
         """One page, newest first."""

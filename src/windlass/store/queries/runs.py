@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from windlass.model.claims import Renewal
 from windlass.model.commands import FinishRun
-from windlass.model.failure import Failure
+from windlass.model.failure import Failure, Unretrieved
 from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.time import Duration, Instant
 from windlass.model.worker import Served
@@ -163,6 +164,11 @@ class RunQueries(RunReads):
     async def set_failure(self, namespace: str, id: RunId, failure: Failure | None) -> None:
         """Say why a run is held, or take that back."""
         await self._connection.run("set_run_failure", namespace=namespace, id=id, failure=failure_to_bytes(failure))
+
+    async def set_unretrieved(self, namespace: str, id: RunId, unretrieved: Unretrieved) -> None:
+        """Say with which error a task of a run has ended, or take that back."""
+        stored = msgspec.json.encode(unretrieved)
+        await self._connection.run("set_unretrieved", namespace=namespace, id=id, unretrieved=stored)
 
 
 def _encoded(row: FinishRun) -> FinishedRow:

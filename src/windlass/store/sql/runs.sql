@@ -239,6 +239,14 @@ select {run} from runs r
 -- Say why a run is held, or take that back.
 update payloads set failure = :failure where namespace = :namespace and run_id = :id;
 
+-- name: set_unretrieved
+-- Keep the error of a task that no other task has retrieved, for people who ask.
+update payloads set unretrieved = :unretrieved where namespace = :namespace and run_id = :id;
+
+-- name: unretrieved_of_run
+-- What was kept of that, with the token under which it was so.
+select p.unretrieved from payloads p where p.namespace = :namespace and p.run_id = :id;
+
 -- name: relatives_of_runs
 -- Whom the end of these runs may concern.
 select r.id, r.parent, r.schedule, case when r.kind in ('job', 'group') then r.parent_step end

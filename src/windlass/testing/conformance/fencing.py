@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from windlass.errors import ClaimLost
 from windlass.model.commands import Suspend
+from windlass.model.failure import Unretrieved
 from windlass.model.run import Run, RunStatus
 from windlass.model.time import HOUR, SECOND
 from windlass.store.base import Store, Tx
@@ -118,6 +119,12 @@ WRITES = {
     "release": engine_call("release_run", held),
     "park": engine_call(
         "suspend_run", lambda run: Suspend(namespace=NAMESPACE, run_id=run.id, token=run.token, park=True)
+    ),
+    "tell of a failed task": engine_call(
+        "suspend_run",
+        lambda run: Suspend(
+            namespace=NAMESPACE, run_id=run.id, token=run.token, unretrieved=Unretrieved(token=run.token)
+        ),
     ),
     "hold": engine_call("hold_run", holding),
 }

@@ -130,6 +130,7 @@ DIFFERENT = {
     "skip_locked_cursor": ("", "for no key update of c skip locked"),
     # Without statistics SQLite takes a primary key for as short as any index that begins like it.
     "by_holder": ("indexed by pipelines_held", ""),
+    "by_stranded": ("indexed by runs_stranded", ""),
     "by_subject": ("indexed by effects_open", ""),
     "greatest": ("max", "greatest"),
     "least": ("min", "least"),

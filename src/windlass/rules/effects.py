@@ -80,8 +80,8 @@ def check_begin(effect: Effect, command: BeginEffect) -> None:
     asked = (command.name, command.params, command.idempotency_key)
     if asked != (effect.name, effect.params, effect.idempotency_key):
         text = (
-            f"{effect.owner} has begun effect {effect.name!r} under this claim, and this is another call: its name, its "
-            "parameters or its key differ. One attempt makes one call; send the same request to repeat it."
+            f"{effect.owner} has begun effect {effect.name!r} under this claim, and this is another call: its name, "
+            "parameters or key differ. One attempt makes one call; send the same request to repeat it."
         )
         raise AlreadyExists(text, reason=CONFLICT, owner=effect.owner)
 

@@ -404,6 +404,8 @@ HOT = {
     "list_runs_of_schedule": hot(listing(schedule="nightly"), SCHEDULE),
     "list_runs_of_schedule: a later page": hot(listing(schedule="nightly", before=f"run_f{NUMBER + 900}"), SCHEDULE),
     "following_children": hot(lambda tx: tx.children.following(NAMESPACE, parents=[run.id for run in HELD]), PARENT),
+    "own_children": hot(lambda tx: tx.children.own(running(), ids=FINISHED), RUN),
+    "outcomes_of_children": hot(lambda tx: tx.children.outcomes(running(), ids=FINISHED), RUN, PAYLOAD),
     "end_runs": hot(
         lambda tx: tx.children.end([replace(running(), status=RunStatus.CANCELLED, finished_at=Instant(2))]), RUN
     ),

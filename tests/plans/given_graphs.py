@@ -207,6 +207,7 @@ COLD = {
     "bound_jobs": "reads the jobs of one graph, when it is cancelled or out of time",
     "contents_of_runs": "reads rows by their primary key, for a person who tries a graph again",
     "waiting_jobs": "reads a page of an index that holds nothing else, now and then",
+    "stranded_jobs": "the same",
     "open_graphs": "the same",
     "unclaimed_jobs": "reads the jobs of one graph that is not over, now and then",
     "remove_edges": "removes what it reads, once",

@@ -336,6 +336,7 @@ HOT: dict[str, tuple[Call, tuple[str, ...]]] = {
         (EVENTS,),
     ),
     "events_of_run": (lambda tx: tx.reserved.of_run(NAMESPACE, run_id=HELD), (TAKEN,)),
+    "count_reserved": (lambda tx: tx.reserved.count(NAMESPACE, run_ids=HELD_RUNS), (TAKEN,)),
     "events_by_run": (lambda tx: tx.events.by_run(NAMESPACE, run_id=FORMER, limit=10), (MADE,)),
     "pending_events": (
         lambda tx: tx.events.pending(NAMESPACE, pipeline=PAYMENTS, topic=ORDERS, limit=10),

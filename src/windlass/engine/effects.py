@@ -68,6 +68,8 @@ async def begin_effect(parts: Parts, command: BeginEffect) -> Begun:
             new = rules.new_effect(command, SubjectKind.RUN, claim_ends=ends, now=now, attempt=attempt)
             await tx.effects.insert([new])
             return Begun(kind=BegunKind.ENTER, idempotency_key=new.idempotency_key, attempt=attempt)
+        if effect.status is EffectStatus.IN_FLIGHT and effect.token == command.token:
+            rules.check_begin(effect, command)
         begun = rules.begun(effect, token=command.token, now=now)
         if begun.kind is BegunKind.PERSON and effect.status is EffectStatus.IN_FLIGHT:  # the ledger is to say so, too
             await tx.effects.save([rules.in_doubt(effect, failure=None, now=now, is_inside=True)])

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from windlass.engine.offspring import check_children
 from windlass.engine.parts import Parts
 from windlass.engine.release import given_back, lock_claimed, save_run, tell_of_return
 from windlass.engine.settle import settle_waits
@@ -38,6 +39,7 @@ async def suspend_run(parts: Parts, command: Suspend) -> Suspended:
         run = await lock_claimed(tx, claim, is_repeat=command.park and tries > 1)
         if run.status is not RunStatus.RUNNING:
             return Suspended(is_parked=True, verdicts=()), run
+        await check_children(tx, run, command.waits)
         now = await tx.now()
         failed = [
             step_rules.fail(item, now=now, jitter=jitter)

@@ -53,7 +53,7 @@ async def is_anything_here(tx: Tx, run: Run, waits: Sequence[Step]) -> bool:
         if step.kind in (StepKind.EVENT, StepKind.APPROVAL) and await _unread(tx, run, step, limit=1):
             return True
     children = [RunId(step.awaits) for step in waits if step.kind is StepKind.CHILD and step.awaits is not None]
-    outcomes = await tx.runs.outcomes(run.namespace, ids=children) if children else {}
+    outcomes = await tx.children.outcomes(run, ids=children) if children else {}
     return any(outcome.status.is_terminal for outcome in outcomes.values())
 
 
@@ -91,7 +91,7 @@ async def _approvals(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping
 async def _children(tx: Tx, run: Run, waits: Sequence[Step], *, orders: Mapping[str, int], now: Instant) -> list[Step]:
     if not waits:
         return []
-    outcomes = await tx.runs.outcomes(run.namespace, ids=[RunId(step.awaits or "") for step in waits])
+    outcomes = await tx.children.outcomes(run, ids=[RunId(step.awaits or "") for step in waits])
     over = []
     for step in waits:
         outcome = outcomes.get(RunId(step.awaits or ""))

@@ -163,7 +163,7 @@ class WaitStep(Struct, frozen=True, kw_only=True):
     input_hash: bytes
     due_for: Duration | None = None
     due_at: Instant | None = None
-    awaits: str | None = None  # an event by its name, a run by its id, an approval by its title
+    awaits: str | None = None  # an event by its name, a child of this run by its id, an approval by its title
     detail: bytes | None = None
     child: StartChild | None = None  # to create; `awaits` is then filled in
 

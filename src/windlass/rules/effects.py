@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from windlass.errors import WrongState
+from windlass.errors import AlreadyExists, WrongState
 from windlass.model.duration import describe
 from windlass.model.effect import RECONCILE_RETRY, Effect, EffectStatus, Resolution, SubjectKind
 from windlass.model.failure import Failure
@@ -13,6 +13,7 @@ from windlass.model.time import Duration, Instant
 from windlass.rules.retries import backoff
 
 BY_CALL, BY_RECONCILE = "call", "reconcile"
+CONFLICT = "effect_conflict"  # the reason of a refusal
 
 
 def source(*, is_found: bool) -> str:
@@ -69,6 +70,30 @@ def begun(effect: Effect, *, token: int, now: Instant) -> Begun:
         due_in = Duration(due - now)
         return Begun(kind=BegunKind.LATER, idempotency_key=key, attempt=attempt, due_in=due_in, asked=effect.asked)
     return Begun(kind=BegunKind.RECONCILE, idempotency_key=key, attempt=attempt, asked=effect.asked)
+
+
+def check_begin(effect: Effect, command: BeginEffect) -> None:
+    """Raise AlreadyExists if this asks to begin another call than the one on the ledger: then it is not a repeat.
+
+    A worker that took the answer for its own call would make one call while the ledger shows another.
+    """
+    asked = (command.name, command.params, command.idempotency_key)
+    if asked != (effect.name, effect.params, effect.idempotency_key):
+        text = (
+            f"{effect.owner} has begun effect {effect.name!r} under this claim, and this is another call: its name, "
+            "parameters or key differ. One attempt makes one call; send the same request to repeat it."
+        )
+        raise AlreadyExists(text, reason=CONFLICT, owner=effect.owner)
+
+
+def check_result(effect: Effect, result: bytes) -> None:
+    """Raise AlreadyExists if an effect that is known to have happened is said to have returned something else."""
+    if result != effect.result:
+        text = (
+            f"Effect {effect.name!r} of {effect.owner} has another result on record. The first result counts: send the "
+            "same one to repeat the call, and go on with it."
+        )
+        raise AlreadyExists(text, reason=CONFLICT, owner=effect.owner)
 
 
 def is_overtaken(effect: Effect, *, attempt: int) -> bool:

@@ -46,6 +46,11 @@ def may_wait(job: JobState) -> bool:
     return job.run.unmet > 0 and job.run.attempts == 0 and not job.run.status.is_terminal
 
 
+def is_stranded(job: JobState) -> bool:
+    """Does it wait for nothing without being due? Then no claim finds it, nor does the end of another job."""
+    return job.run.status is RunStatus.WAITING and job.run.unmet == 0 and job.run.attempts == 0
+
+
 def decide(
     ended: Mapping[str, RunStatus],
     below: Below,

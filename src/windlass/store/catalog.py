@@ -108,7 +108,12 @@ WITH_TEXT = (
     f"{WANTED} and (cast(:text as text) is null or lower(r.id) like :text escape '!' or lower(r.name) like :text "
     "escape '!' or lower(p.start_key) like :text escape '!')"
 )
-CONDITIONS = {"wanted": WANTED, "with_text": WITH_TEXT}
+# Whether a run is a child of one run. Those that are over stay with the run that this one tries again.
+OWN_CHILD = (
+    "(r.parent = :parent or (r.finished_at is not null and (select coalesce(f.origin, f.id) from runs f "
+    "where f.namespace = r.namespace and f.id = r.parent) = :origin))"
+)
+CONDITIONS = {"wanted": WANTED, "with_text": WITH_TEXT, "own_child": OWN_CHILD}
 COLUMNS = {"run": RUN, "step": STEP, "message": MESSAGE, "gate": GATE, "schedule": SCHEDULE}
 COLUMNS |= {"graph": GRAPH, "job": JOB, "edge": EDGE}
 COLUMNS |= {"pipeline": PIPELINE, "handler": HANDLER, "handler_run": HANDLER_RUN, "event": EVENT}
@@ -130,6 +135,7 @@ DIFFERENT = {
     "skip_locked_cursor": ("", "for no key update of c skip locked"),
     # Without statistics SQLite takes a primary key for as short as any index that begins like it.
     "by_holder": ("indexed by pipelines_held", ""),
+    "by_stranded": ("indexed by runs_stranded", ""),
     "by_subject": ("indexed by effects_open", ""),
     "greatest": ("max", "greatest"),
     "least": ("min", "least"),

@@ -174,11 +174,61 @@ async def test_a_job_that_waits_for_nothing_is_found_mended_and_told(
     assert (await ends(handle))["unresolved"] == "completed"
 
 
+@pytest.mark.spec("graphs:48", "graphs:53")
+async def test_a_job_that_counts_no_needs_and_is_not_due_goes_the_way_of_its_edges(
+    open_shared: OpenHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness = await open_shared(has_worker=False, settings=Settings(coordinates=False))
+    later = await open_shared(has_worker=False)
+
+    async def look(ctx: JobContext) -> None: ...
+
+    async def broken(ctx: JobContext) -> None:
+        raise ValueError("no")
+
+    def declare_graph(app: App) -> Graph:
+        graph = app.graph("release", queue="work")
+        graph.job(broken)
+        graph.job(name="lint")(look)
+        graph.job(name="slow", queue="later")(look)
+        graph.job(name="free", needs=["lint"])(look)
+        graph.job(name="early", needs=["lint", "slow"])(look)
+        graph.job(name="never", needs=["broken"])(look)
+        graph.job(name="below", needs=["free", after("never", on="always")])(look)
+        return graph
+
+    declare_graph(later.app)
+    handle = await harness.app.start(declare_graph(harness.app), queue="default")
+    async with harness.app.worker():
+        await until(handle, below="waiting")
+    stranded = {"free": 1, "early": 2, "never": 1}
+    for name, needs in stranded.items():
+        await count_needs(harness, (await infos(handle))[name].id, more=-needs)
+    async with harness.app.worker(queues=("work",)):
+        await until(handle, lint="completed", broken="failed")
+    found, left = await unmet(harness, handle), await ends(handle)
+    assert {name: (left[name], found[name]) for name in stranded} == dict.fromkeys(stranded, ("waiting", 0))
+
+    async with later.app.worker(queues=("work",)):
+        await until_looked_after(later, handle, free="completed", never="skipped", below="completed")
+        assert ((await ends(handle))["early"], (await unmet(later, handle))["early"]) == ("waiting", 1)
+    async with later.app.worker(queues=("work", "later")):
+        await failure(handle)
+
+    assert (await ends(handle))["early"] == "completed"
+    told = [record.getMessage() for record in caplog.records if "waited although nothing kept it" in record.message]
+    assert {name for name in stranded if any(f"'{name}'" in text for text in told)} == set(stranded)
+    assert (await later.opened.admin.check_up()).is_sound
+
+
 async def count_one_too_many(harness: Harness, run_id: str) -> None:
     """What a bug might do: a need is counted that nobody will ever meet."""
+    await count_needs(harness, run_id, more=1)
 
+
+async def count_needs(harness: Harness, run_id: str, *, more: int) -> None:
     async def count(tx: Tx) -> None:
-        await tx.needs.add([MetNeeds(namespace="default", id=RunId(run_id), more=1)])
+        await tx.needs.add([MetNeeds(namespace="default", id=RunId(run_id), more=more)])
 
     await harness.opened.engine.parts.store.run_tx("break", count)
 

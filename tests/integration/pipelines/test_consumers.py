@@ -20,6 +20,7 @@ from tests.integration.pipelines.looking import (
     until_quiet,
     until_stands,
 )
+from tests.integration.pipelines.till import NAME, ORDERS, Till, refusal
 from windlass.testing.harness import Harness
 
 
@@ -448,6 +449,19 @@ async def test_pending_events_are_counted_by_topic_and_only_those(harness: Harne
         "busy": {"desk": 0},
         "rest": {"desk": 2},
     }
+
+
+@pytest.mark.parametrize(("code", "pending", "reserved"), [("mutate", 1, 0), ("next", 0, 1)])
+async def test_the_event_of_a_stopped_attempt_is_counted_once_as_pending_or_as_reserved(
+    harness: Harness, code: str, pending: int, reserved: int
+) -> None:
+    till = await Till(harness).deployed()
+    till.world.plan(**{code: refusal("logic", "poisoned")})
+
+    await till.settle("a")
+
+    (orders,) = [item for item in await harness.app.pipelines.topics() if item.name == ORDERS]
+    assert (orders.pending, orders.reserved) == ({NAME: pending}, {NAME: reserved})
 
 
 # --- what prepare may answer ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from tests.integration.server.test_grpc_walk import OF_ALL, ROLES
 from tests.integration.server.wire import (
     HASH,
     METHODS,
+    NOBODY,
     SECOND,
     Caller,
     Code,
@@ -400,6 +401,42 @@ async def test_a_key_of_one_queue_reaches_no_run_of_another_even_with_its_id_and
         refused = await refusal_of(thief.work(method, request))
         assert refused is not None and refused.code == "claim_lost", method
     assert outcome(await honest.caller.work("FinishRuns", finish(run))) == "written"
+
+
+@pytest.mark.spec("security:S-08", "security:83", "invariants:I-58")
+async def test_a_key_of_one_queue_reads_no_output_of_another_by_waiting_for_its_run(wire: Wire) -> None:
+    client, honest = (
+        await wire.caller(Role.CLIENT),
+        WireWorker(await wire.caller(Role.WORKER), wire.opened.ids.worker()),
+    )
+    secret = await client.begin_run()
+    await honest.register()
+    await honest.caller.work("FinishRuns", finish(await honest.claim(), output=b'"secret"'))
+    thief = WireWorker(await wire.caller(Role.WORKER, queues=("mail",)), wire.opened.ids.worker())
+    thief.served = [model_pb2.Served(queue="mail", name="order")]
+    await thief.register()
+    await client.begin_run(queue="mail")
+    run = await thief.claim()
+    claim, told = {"run_id": run.run_id, "token": run.token}, []
+
+    for id in (secret, NOBODY):
+        wait = worker_pb2.WaitStep(key="w", kind=model_pb2.STEP_KIND_CHILD, input_hash=HASH, awaits=id)
+        opened = worker_pb2.OpenWait(key="w", order=1)
+        child = {**claim, "child": id}
+        for method, request in (
+            ("Wait", worker_pb2.WaitRequest(**claim, step=wait, order=1)),
+            ("Suspend", worker_pb2.SuspendRequest(**claim, waits=[wait], open=[opened], together=True, park=True)),
+            ("Suspend", worker_pb2.SuspendRequest(**claim, waits=[wait], open=[opened], is_again=True)),
+            ("SendToChild", worker_pb2.SendToChildRequest(**child, event="e", id="1", payload=b"1", payload_hash=HASH)),
+            ("CancelChild", worker_pb2.CancelChildRequest(**child)),
+        ):
+            refused = await refusal_of(thief.caller.work(method, request))
+            assert refused is not None and (refused.status, refused.code) == (Code.NOT_FOUND, "not_found"), method
+            told.append(refused.message.replace(id, "RUN"))
+
+    assert len(set(told)) == 1, "the same whether there is such a run or not"
+    assert not (await thief.caller.work("ReadHistory", worker_pb2.ReadHistoryRequest(**claim))).history
+    assert outcome(await thief.caller.work("FinishRuns", finish(run))) == "written"
 
 
 async def test_a_worker_from_afar_holds_no_lock_of_the_server(wire: Wire) -> None:

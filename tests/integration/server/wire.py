@@ -104,7 +104,7 @@ class Caller:
         return await self.ask(f"/windlass.v1.WorkerService/{method}", request)
 
     async def begin_run(self, **fields: Any) -> str:
-        run = workflow_pb2.StartRun(name="order", queue="default", input=b"[1]", **fields)
+        run = workflow_pb2.StartRun(**({"name": "order", "queue": "default", "input": b"[1]"} | fields))
         request = workflow_pb2.StartRunRequest(run=run, allow_unknown=True)
         found: str = (await self.ask("/windlass.v1.WorkflowService/StartRun", request)).run_id
         return found

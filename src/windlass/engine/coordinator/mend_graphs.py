@@ -37,26 +37,27 @@ class MendGraphs:
 
     async def tick(self) -> int:
         """Look at one page of jobs that wait, and of graphs that are open. Answers with how many jobs were mended."""
-        waiting = await self._page_of_jobs()
+        waiting, stranded = await self._page_of_jobs()
         doubtful: dict[tuple[str, RunId], list[str]] = {}
         for job in waiting:
             if is_doubtful(unmet=job.unmet, open=job.open, refused=job.refused, held=job.held):
                 doubtful.setdefault((job.namespace, job.graph), []).append(job.name)
+        for namespace, graph, name in stranded:
+            doubtful.setdefault((namespace, graph), []).append(name)
         count = 0
         for (namespace, graph), names in doubtful.items():
             count += await self._mend(namespace, graph, names)
         return count + await self._fail_drifted()
 
-    async def _page_of_jobs(self) -> Sequence[WaitingJob]:
-        found = await until_answered(
-            self._parts.clock,
-            lambda: self._parts.store.read(
-                "waiting_jobs", lambda tx: tx.mending.waiting(self._jobs, limit=self._batch), single=True
-            ),
-        )
+    async def _page_of_jobs(self) -> tuple[Sequence[WaitingJob], Sequence[tuple[str, RunId, str]]]:
+        async def look(tx: Tx) -> tuple[Sequence[WaitingJob], Sequence[tuple[str, RunId, str]]]:
+            waiting = await tx.mending.waiting(self._jobs, limit=self._batch)
+            return waiting, await tx.mending.stranded(limit=self._batch)
+
+        found, stranded = await until_answered(self._parts.clock, lambda: self._parts.store.read("waiting_jobs", look))
         last = found[-1] if len(found) == self._batch else None
         self._jobs = ("", "", "") if last is None else (last.namespace, last.graph, last.name)
-        return found
+        return found, stranded
 
     async def _mend(self, namespace: str, graph: RunId, names: Sequence[str]) -> int:
         async def mend(tx: Tx) -> tuple[Settled, list[str], Released]:

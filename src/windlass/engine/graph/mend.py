@@ -9,7 +9,7 @@ from windlass.model.graph import Edge, Graph
 from windlass.model.run import DRIFTED, Run, RunId, RunStatus
 from windlass.rules import graph_ends
 from windlass.rules import runs as run_rules
-from windlass.rules.needs import judge, may_wait
+from windlass.rules.needs import is_stranded, judge, may_wait
 from windlass.store.base import Tx
 from windlass.store.queries.jobs import MetNeeds
 from windlass.store.queries.log import NewLogEntry
@@ -29,7 +29,9 @@ async def mend_jobs(
     for name, job in jobs.items():
         open, because = judge(edges.get(name, ()), ends)
         open += job.is_held
-        if not may_wait(job) or (because is None and open == job.run.unmet):
+        if is_stranded(job):  # its count comes first: should it never begin, the next round finds it and skips it
+            open, because = max(open, int(because is not None)), None
+        elif not may_wait(job) or (because is None and open == job.run.unmet):
             continue  # it was put right meanwhile, or it only seemed wrong
         wrong.append(name)
         if because is not None:

@@ -37,6 +37,7 @@ async def begin_effect(desk: Desk, command: BeginEffect) -> Begun:
     if was is not None and run.phase is Phase.MUTATING:
         # Under one claim it is asked for once, so this is the same call, whose answer was lost: nobody has called yet.
         if was.status is EffectStatus.IN_FLIGHT and was.token == command.token:
+            rules.check_begin(was, command)
             return Begun(kind=BegunKind.ENTER, idempotency_key=was.idempotency_key, attempt=was.attempt)
         raise ClaimLost(command.run_id, token=command.token)
     if run.phase is not Phase.PREPARED:
@@ -58,6 +59,7 @@ async def apply_effect(desk: Desk, command: ApplyEffect) -> Instant:
     if effect is None or effect.token != command.token:
         raise ClaimLost(command.run_id, token=command.token)
     if run.phase is Phase.MUTATED and effect.status is EffectStatus.APPLIED:
+        rules.check_result(effect, command.result)
         return desk.now  # the same call again
     if run.phase is not Phase.MUTATING or effect.status is not EffectStatus.IN_FLIGHT:
         raise ClaimLost(command.run_id, token=command.token)

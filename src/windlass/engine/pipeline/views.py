@@ -102,7 +102,7 @@ class Views:
             found = await tx.handlers.topics(namespace)
             pipelines = {item.name: item for item in await tx.pipelines.list(namespace)}
             held = [item.run_id for item in pipelines.values() if item.run_id is not None]
-            reserved = await _reserved(tx, namespace, held)
+            reserved = await tx.reserved.count(namespace, run_ids=held)
             views = []
             for name, uses in found.items():
                 subscribed = sorted({use.pipeline for use in uses if use.is_subscribed})
@@ -215,16 +215,6 @@ async def _handler(tx: Tx, handler: Handler) -> HandlerView:
         oldest_at = min(ages.values(), default=None)
     last = await tx.handler_runs.last(namespace, pipeline=pipeline, handler=handler.name)
     return HandlerView(handler=handler, pending=pending, oldest_at=oldest_at, last_run=last)
-
-
-async def _reserved(tx: Tx, namespace: str, held: Sequence[str]) -> dict[tuple[str, str], int]:
-    """How many events of each (pipeline, topic) are reserved now."""
-    counts: dict[tuple[str, str], int] = {}
-    runs = await tx.handler_runs.load(namespace, ids=held)
-    for run in runs.values():
-        for item in run.reserved:
-            counts[run.pipeline, item.topic] = counts.get((run.pipeline, item.topic), 0) + 1
-    return counts
 
 
 async def _chains(tx: Tx, namespace: str, run_ids: set[str]) -> set[str]:

@@ -165,6 +165,11 @@ class ReservationQueries:
         rows = await self._connection.all("events_of_run", namespace=namespace, run_id=run_id)
         return [event_from_row(row) for row in rows]
 
+    async def count(self, namespace: str, *, run_ids: Sequence[str]) -> dict[tuple[str, str], int]:
+        """How many events of each (pipeline, topic) these attempts have reserved now."""
+        rows = await self._connection.all("count_reserved", namespace=namespace, run_ids=run_ids)
+        return {(pipeline, topic): count for pipeline, topic, count in rows}
+
 
 class InputQueries:
     def __init__(self, connection: Connection) -> None:

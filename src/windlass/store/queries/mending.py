@@ -49,6 +49,11 @@ class MendingQueries:
         rows = await self._connection.all("waiting_jobs", namespace=namespace, graph=graph, name=name, limit=limit)
         return [WaitingJob(row[0], row[1], row[2], row[3], row[4], row[5], row[6] or 0) for row in rows]
 
+    async def stranded(self, *, limit: int) -> list[tuple[str, RunId, str]]:
+        """Jobs that wait for nothing and are not due, by namespace, graph and name."""
+        rows = await self._connection.all("stranded_jobs", limit=limit)
+        return [(namespace, graph, name) for namespace, graph, name in rows]
+
     async def open_graphs(self, after: tuple[str, str], *, limit: int) -> list[OpenGraph]:
         """Graphs that are not over, behind a place, of every namespace."""
         rows = await self._connection.all("open_graphs", namespace=after[0], graph=after[1], limit=limit)

@@ -59,6 +59,13 @@ update events set status = 'skipped', updated_at = {now}
 -- What an attempt has reserved, or had until it was over, with the payloads that were given to it.
 select {event} from events e where e.namespace = :namespace and e.reserved_by = :run_id order by e.seq;
 
+-- name: count_reserved
+-- How many events of each topic these attempts have reserved now: one that stopped may have given back what it had.
+select e.pipeline, e.topic, count(*)
+  from {rows:events.reserved_by:run_ids}
+ where e.status = 'reserved'
+ group by e.pipeline, e.topic;
+
 -- name: events_by_run
 -- What an attempt has published.
 select {event} from events e where e.namespace = :namespace and e.created_by = :run_id order by e.seq limit :limit;

@@ -299,6 +299,15 @@ select r.namespace, r.parent, r.parent_step, r.unmet,
  order by r.namespace, r.parent, r.parent_step
  limit :limit;
 
+-- name: stranded_jobs
+-- Jobs that wait for nothing, are not due and were never claimed, of every namespace: no claim finds them, nor does the end
+-- of another job.
+select r.namespace, r.parent, r.parent_step
+  from runs r {by_stranded}
+ where r.status = 'waiting' and r.unmet = 0 and r.attempts = 0 and r.parent is not null and r.kind in ('job', 'group')
+ order by r.namespace, r.parent, r.parent_step
+ limit :limit;
+
 -- name: open_graphs
 -- Graphs that are not over, behind a place, of every namespace.
 select g.namespace, g.id, g.name, (select r.version from runs r where r.namespace = g.namespace and r.id = g.id)

@@ -281,7 +281,7 @@ select r.id, r.status, r.token, r.held, x.is_here is not null
         where s.namespace = r.namespace and s.run_id = r.id and s.status = 'waiting' and s.awaits is not null
           and s.dropped = 0
           and case when s.kind = 'child'
-                   then (select c.finished_at is not null from runs c
+                   then (select c.finished_at is not null and c.parent = s.run_id from runs c
                           where c.namespace = s.namespace and c.id = s.awaits offset 0)
                    else (select true from inbox b
                           where b.namespace = s.namespace and b.run_id = s.run_id and b.kind = s.kind

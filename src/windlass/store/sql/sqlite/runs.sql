@@ -10,6 +10,6 @@ select r.id, r.status, r.token, r.held,
                                   and b.taken_by is null)
                        or (s.kind = 'child'
                            and exists (select 1 from runs c
-                                        where c.namespace = s.namespace and c.id = s.awaits
+                                        where c.namespace = s.namespace and c.id = s.awaits and c.parent = s.run_id
                                           and c.finished_at is not null)))) as has_news
   from {rows:runs.id:ids};

@@ -218,6 +218,8 @@ class Harness:
 
     async def steps(self, handle: Handle[Any]) -> tuple[Step, ...]:
         """Every attempt of every step of a run."""
+        if handle._run_id is None:  # known by its key
+            await handle.status()
         runs = await self.app._services.runs()
         return await runs.list_steps(self.app._namespace, RunId(handle.id))
 

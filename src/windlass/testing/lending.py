@@ -40,6 +40,13 @@ class Reached(Opening[Any]):
             return await super().get()
         return await self._reach()
 
+    async def look(self) -> Any:
+        """To read is to open as well: the database of a test is always new."""
+        return await self.get()
+
+    async def enter(self) -> None:
+        await self.get()
+
 
 def settle(app: App, *, home: Home, reach: Open) -> App:
     """Let the app of a harness live where the harness does. It is not open yet."""

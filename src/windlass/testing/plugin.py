@@ -2,8 +2,7 @@
 
 A test that takes `windlass_harness`, itself or through other fixtures, may be `async def`. If pytest-asyncio or anyio
 runs it, the harness lives on their loop; if neither does, this plugin brings one. Either way the harness is closed on
-that loop, behind the test. For a test that is `def` it has a loop of its own, and is closed behind the fixtures that use
-it.
+that loop, behind the test. For a test that is `def` it has a loop of its own, and is closed with its fixture.
 
 The app of `use(app)` is given back last: a fixture that shuts a web app down must not reach a real database either.
 """

@@ -62,13 +62,11 @@ class SyncHarness:
         self, handle: SyncHandle[Any] | Handle[Any], status: str, *, within: str | timedelta | None = None
     ) -> None:
         """Wait until the run has this status: with the clock standing still, or `within` so much time of the clock."""
-        awaited = _awaited(handle)
-        self._run(lambda: self._harness.until(awaited, status, within=within), "until")
+        self._run(lambda: self._harness.until(_awaited(handle), status, within=within), "until")
 
     def steps(self, handle: SyncHandle[Any] | Handle[Any]) -> tuple[Step, ...]:
         """Every attempt of every step of a run."""
-        awaited = _awaited(handle)
-        return self._run(lambda: self._harness.steps(awaited), "steps")
+        return self._run(lambda: self._harness.steps(_awaited(handle)), "steps")
 
     def crash_everywhere(
         self,
@@ -110,7 +108,4 @@ class SyncHarness:
 
 
 def _awaited(handle: SyncHandle[Any] | Handle[Any]) -> Handle[Any]:
-    if not isinstance(handle, SyncHandle):
-        return handle
-    _ = handle.id  # one that is known by its key is looked up here
-    return handle._handle
+    return handle._handle if isinstance(handle, SyncHandle) else handle

@@ -330,6 +330,23 @@ def test_a_worker_that_never_ends_is_refused(app: App, harness: Harness) -> None
         app.serve(queues=["mail"])
 
 
+async def wait_for_ever(id: str) -> str:
+    await asyncio.Event().wait()
+    return "never"
+
+
+def test_a_test_may_end_while_a_body_is_at_work(app: App, harness: Harness) -> None:
+    harness.replace(pack, wait_for_ever)
+
+    harness.sync.until(app.sync.start(order, "7"), "running")
+
+
+async def test_an_async_test_may_end_while_a_body_is_at_work(app: App, harness: Harness) -> None:
+    harness.replace(pack, wait_for_ever)
+
+    await harness.until(await app.start(order, "7"), "running")
+
+
 def test_a_harness_is_for_one_app(app: App, harness: Harness) -> None:
     harness.use(app)  # as often as fixtures like
 

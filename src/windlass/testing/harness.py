@@ -40,7 +40,7 @@ from windlass.testing.errors import LOOK_EVERY, PATIENCE, CrashNeverCame, Stuck
 from windlass.testing.home import Home
 from windlass.testing.lending import Doors, Lending, give_registry, open_here, settle
 from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
-from windlass.testing.passage import pass_time, pass_until, pass_until_end
+from windlass.testing.passage import pass_grace, pass_time, pass_until, pass_until_end
 from windlass.testing.rest import Rest
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
 from windlass.testing.sync import SyncHarness
@@ -321,7 +321,7 @@ class Harness:
             await self._settle_takeovers()
             employment, self._employment = self._employment, None
             if employment is not None:
-                await employment.__aexit__(None, None, None)
+                await pass_grace(self, employment.__aexit__(None, None, None))
         finally:
             await self.app.aclose()
 

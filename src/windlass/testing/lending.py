@@ -89,7 +89,9 @@ class Lending:
     An app that is lent twice leads to the last harness that took it; whichever ends first, the rest stays as it should.
     """
 
-    def __init__(self, theirs: App, ours: App, *, home: Home, reach: Open, finish: Callable[[Any], Awaitable[Any]]):
+    def __init__(
+        self, theirs: App, ours: App, *, home: Home, reach: Open, finish: Callable[[Any], Awaitable[Any]]
+    ) -> None:
         self._theirs = theirs
         opening = Reached(home, reach)
         lent = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from windlass.testing.errors import LOOK_EVERY, PATIENCE, Stuck
 
 if TYPE_CHECKING:
     from windlass.testing.harness import Harness
+
+GRACE = 0.5  # real seconds for bodies that are at work when the harness is closed
 
 
 async def pass_time(harness: Harness, left: int) -> None:
@@ -44,6 +47,17 @@ async def pass_until(harness: Harness, handle: Handle[Any], status: str, *, with
             raise Stuck(f"Run {handle.id} is {found} and not {status} within {describe(to_duration(within))}.")
         left -= delay
         await harness.advance(delay)
+
+
+async def pass_grace(harness: Harness, leaving: Awaitable[object]) -> None:
+    """Let a worker stop. The grace of a body that is at work is time of the clock, which nothing else moves by now."""
+    left = asyncio.ensure_future(leaving)
+    try:
+        while not (await asyncio.wait([left], timeout=GRACE))[0]:
+            harness.clock.advance(harness.app._settings.grace_for)
+        await left
+    finally:
+        left.cancel()
 
 
 async def _move(harness: Harness, delay: int) -> None:

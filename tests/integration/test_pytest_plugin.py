@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.architecture.documents import code_blocks
+from tests.architecture.source import ROOT, File
+
+PAGE = "docs/how-to/testing-web-apps.md"
 
 PROGRAM = """
 import windlass
@@ -74,9 +80,27 @@ def test_that_forgets_to_close(shop):
     assert shop.app is not app
 
 
+def test_without_await(shop):
+    app.sync.start(order, "7", key="order-7")
+    shop.sync.idle()
+    shop.sync.advance("7d")
+    assert app.sync.handle(order, key="order-7").result() == "packed 7"
+    assert shop.sync.run(order, "8") == "packed 8"
+
+
+def test_a_loop_that_is_gone(shop):
+    assert asyncio.run(shop.run(order, "7")) == "packed 7"
+    assert asyncio.run(shop.run(order, "8")) == "packed 8"
+
+
 async def test_a_crash_that_never_came_fails_the_test(shop):
     shop.crash(after="pakc")
     await shop.run(order, "7")
+
+
+def test_a_crash_that_never_came_fails_a_blocking_test(shop):
+    shop.crash(after="pakc")
+    shop.sync.run(order, "7")
 """
 
 # Who runs async tests: options of pytest, settings, and the mark the tests carry.
@@ -117,5 +141,30 @@ def test_the_fixture_serves_whoever_runs_the_test(tmp_path: Path, runner: str) -
     )
 
     *_, last = finished.stdout.strip().splitlines() or [finished.stderr]
-    assert last.startswith("1 failed, 6 passed"), finished.stdout + finished.stderr
-    assert "crash(after='pakc') never happened. Steps that were recorded: pack, sleep." in finished.stdout
+    assert last.startswith("2 failed, 8 passed"), finished.stdout + finished.stderr
+    told = "crash(after='pakc') never happened. Steps that were recorded: pack, sleep."
+    assert finished.stdout.count(f"CrashNeverCame: {told}") == 2
+
+
+def test_the_page_about_web_apps_says_what_works(tmp_path: Path) -> None:
+    """Each of its programs begins with the name of its file; all of them together are a project."""
+    page = File(PAGE, (ROOT / PAGE).read_text())
+    names = []
+    for _, program in code_blocks(page, "python"):
+        name = program.partition("\n")[0].removeprefix("# ")
+        (tmp_path / name).write_text(program)
+        names.append(name)
+
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:anyio"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert re.search(r"^6 passed", finished.stdout, re.MULTILINE), finished.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)  # and no windlass.db

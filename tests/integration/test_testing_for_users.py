@@ -551,7 +551,7 @@ async def test_idle_waits_for_a_run_that_came_while_it_looked(monkeypatch: pytes
 
         handle = await harness.start(tidy, delay="1m")
         await harness.idle()
-        look = harness._look
+        look = harness._rest.look
 
         async def look_late() -> Any:
             if not has_looked.is_set():
@@ -560,7 +560,7 @@ async def test_idle_waits_for_a_run_that_came_while_it_looked(monkeypatch: pytes
                 has_looked.set()
             return await look()
 
-        monkeypatch.setattr(harness, "_look", look_late)
+        monkeypatch.setattr(harness._rest, "look", look_late)
         idling = asyncio.ensure_future(harness.idle())
         async with asyncio.timeout(20):
             await has_looked.wait()

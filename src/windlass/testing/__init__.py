@@ -5,7 +5,8 @@ With pytest, take the fixture `windlass_harness`. Databases for tests are in `wi
 
 from windlass.testing.clock import FakeClock
 from windlass.testing.crash_everywhere import CrashReport, NotCrashSafe
-from windlass.testing.harness import CrashNeverCame, Harness, Stuck
+from windlass.testing.errors import CrashNeverCame, Stuck
+from windlass.testing.harness import Harness
 from windlass.testing.mortal import CrashPoint
 
 __all__ = ["Harness", "FakeClock", "CrashReport", "CrashPoint", "NotCrashSafe", "CrashNeverCame", "Stuck"]

@@ -6,19 +6,20 @@
         assert await handle.result() == "order 7 done"
 
 The database is one of its own, in memory unless a URL is given; the program's is not touched. Without `app` the harness
-brings an empty one, and workflows are declared on `harness.app`.
+brings an empty one, and workflows are declared on `harness.app`. Tests that do not await have `harness.sync`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import itertools
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, TypeVarTuple
 
 from msgspec.structs import replace
 
@@ -27,47 +28,52 @@ from windlass.client.handle import Handle
 from windlass.define.context import Context
 from windlass.embedded import Embedded, in_process
 from windlass.engine.death import _bury
-from windlass.errors import NotAllowed, WindlassError
-from windlass.model.duration import describe, to_duration
-from windlass.model.run import Run, RunId, RunStatus
+from windlass.errors import NotAllowed
+from windlass.model.run import RunId
 from windlass.model.step import Step
 from windlass.model.worker import LockKind
 from windlass.runtime import Ids, seeded_rng
 from windlass.settings import Settings
 from windlass.store.base import Hooks
 from windlass.testing.clock import FakeClock, microseconds
-from windlass.testing.lending import Lending, give_registry
-from windlass.testing.look import look_at_pipelines, look_at_runs, look_at_times
+from windlass.testing.errors import LOOK_EVERY, PATIENCE, CrashNeverCame, Stuck
+from windlass.testing.home import Home
+from windlass.testing.lending import Doors, Lending, give_registry, open_here, settle
 from windlass.testing.mortal import Fate, MortalWork, PlannedCrash
+from windlass.testing.passage import pass_grace, pass_time, pass_until, pass_until_end
+from windlass.testing.rest import Rest
 from windlass.testing.stand_ins import BorrowedRegistry, StandIns
+from windlass.testing.sync import SyncHarness
 
 if TYPE_CHECKING:
     from windlass.testing.crash_everywhere import CrashReport, Script
 
+P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Workflow = Callable[[Context, *Ts], Coroutine[Any, Any, R]]
 
 MEMORY = "sqlite:///:memory:"
-PATIENCE = 20.0  # real seconds before a test that makes no progress is called stuck
-LOOK_EVERY = 0.001
 _NUMBERS = itertools.count()  # two harnesses on one database must not draw the same ids
 
 
-class Stuck(WindlassError):
-    """The test waited for something that did not come; the message says what was still going on."""
+def _at_home(
+    method: Callable[Concatenate[Harness, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Harness, P], Coroutine[Any, Any, T]]:
+    """A method of a harness that may be awaited on any loop. It is carried out on the one where the harness lives."""
 
-    code = "stuck"
+    @functools.wraps(method)
+    async def lead(harness: Harness, /, *args: P.args, **options: P.kwargs) -> T:
+        return await harness._home.lead(lambda: method(harness, *args, **options))
 
-
-class CrashNeverCame(AssertionError):
-    """A crash was asked for, and the run never came to that place."""
+    return lead
 
 
 class Harness:
     """An app with a fake clock and one worker. `url` is any database; the default is SQLite in memory.
 
-    It opens at the first call that is awaited, or with `async with`, which also closes it.
+    It opens at the first call, or with `async with`, which also closes it. `sync` has the same for blocking code.
     """
 
     def __init__(
@@ -89,8 +95,11 @@ class Harness:
         self._serves_all = queues is None
         self._seed = f"harness {next(_NUMBERS)}"
         self._cast, self._fate = StandIns(), Fate()
+        self._home, self._rest = Home(self.clock), Rest(self)
+        self._home.note()
+        self._is_fixture = False  # then the app is given back behind the fixtures that use it
         self._theirs: App | None = None  # the program's own, if it has one
-        self._lending: Lending | None = None  # of that one, while the harness is open
+        self._lending: Lending | None = None  # of that one
         self._door: MortalWork | None = None
         self._employment: AbstractAsyncContextManager[None] | None = None
         self._takeovers: set[asyncio.Task[None]] = set()
@@ -102,20 +111,22 @@ class Harness:
         elif options:
             raise NotAllowed(f"The app of the program brings its own {', '.join(sorted(options))}.")
         else:
-            self.use(app)
+            self._borrow(app)
 
     def use(self, app: App, /) -> None:
         """Run what this app of the program declares, here: with this clock, and not on the program's database.
 
-        While the harness is open, `app.start`, `app.handle` and `app.sync` lead here too. Raises NotAllowed once it is.
+        From here on the app itself leads to the harness, whatever of it is called first and from wherever, until the
+        harness is closed. Raises NotAllowed once it is open, and for a second app.
         """
         if self._opening is not None:
             raise NotAllowed("use(app) comes first: this harness is open, and runs what another app declares.")
-        self._theirs = app
-        self.app = self._make_app(
-            self._settings or app._settings, namespace=app._namespace, classify=app._classify, codec=app._codec
-        )
-        give_registry(self.app, BorrowedRegistry(app._registry, self._cast))
+        if self._theirs is not None and self._theirs is not app:
+            raise NotAllowed("This harness is for another app already. Make one for each: Harness(app=…).")
+        self._home.note()
+        if self._theirs is None:
+            self._borrow(app)
+        self._lend()
 
     def replace(self, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
         """Let `fake` be called wherever a workflow calls this step, under its name and with its options.
@@ -126,34 +137,32 @@ class Harness:
         is_workflow = any(item.function is function for item in self.app._registry.workflows)
         self._cast.add(function, fake, is_workflow=is_workflow)
 
+    @property
+    def sync(self) -> SyncHarness:
+        """The same for code that does not await: `harness.sync.run(order, "7")`."""
+        return SyncHarness(self)
+
     async def __aenter__(self) -> Harness:
-        await self._open()
+        self._home.adopt()
+        await self._home.lead(self._open)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
-        missing = [plan for plan in self._fate.plans if not plan.has_happened]
-        if missing and kind is None:
-            known = sorted({key for point in self._fate.points for key in point.keys})
-            raise CrashNeverCame(
-                f"{missing[0]} never happened. Steps that were recorded: {', '.join(known) or 'none'}."
-            )
+        if kind is None:
+            self._check_crashes()
 
     async def aclose(self) -> None:
         """Stop the worker and close the database. Nothing of the program is replaced any more."""
-        if self._opening is None:
-            return
         try:
-            await asyncio.wait([self._opening])
-            await self._settle_takeovers()
-            employment, self._employment = self._employment, None
-            if employment is not None:
-                await employment.__aexit__(None, None, None)
+            if self._opening is not None and not self._home.is_closed:
+                await self._home.lead(self._close)
         finally:
-            self._give_app_back()
-            await self.app.aclose()
+            self._home.end()
+            if not self._is_fixture:
+                self._give_app_back()
 
     @property
     def opened(self) -> Embedded:
@@ -162,7 +171,7 @@ class Harness:
 
     async def start(self, fn: Workflow[*Ts, R], /, *args: *Ts, **options: Any) -> Handle[R]:
         """Store a run, as `app.start`. `idle` waits until it has gone as far as it can."""
-        await self._open()
+        await self._home.lead(self._open)
         return await self.app.start(fn, *args, **options)
 
     async def run(self, fn: Workflow[*Ts, R], /, *args: *Ts, **options: Any) -> R:
@@ -173,37 +182,13 @@ class Harness:
         result: R = await self._finish(await self.start(fn, *args, **options))
         return result
 
+    @_at_home
     async def advance(self, duration: str | int | timedelta) -> None:
         """Let time pass and everything that became due happen. Where there are schedules, one thing after the other."""
         await self._open()
-        left = microseconds(duration)
-        while (delay := (await self._next_slot())[1]) is not None and delay <= left:
-            await self._advance(delay)
-            left -= delay
-        await self._advance(left)
+        await pass_time(self, microseconds(duration))
 
-    async def _advance(self, delay: int) -> None:
-        await self._settle_takeovers()
-        while (renewal := self._next_renewal()) is not None and renewal < delay:  # code at work keeps its claim
-            self.clock.advance(renewal)
-            delay -= renewal
-            await self._until_renewed()
-        self.clock.advance(delay)
-        await self.idle()
-
-    def _next_renewal(self) -> int | None:
-        looks = (item.claims.next_look_in for item in self.app._workers if item.executions or item.handled)
-        return min((look for look in looks if look is not None), default=None)
-
-    async def _until_renewed(self) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + PATIENCE
-        await asyncio.sleep(0)  # the timer gets its turn
-        while any(worker.claims.is_renewing for worker in self.app._workers):
-            if loop.time() > deadline:
-                raise Stuck(f"Claims were not renewed within {PATIENCE:g} s.")
-            await asyncio.sleep(LOOK_EVERY)
-
+    @_at_home
     async def idle(self) -> None:
         """Wait until nothing is at work and nothing is due."""
         await self._open()
@@ -214,6 +199,7 @@ class Harness:
                 raise Stuck(f"Still at work after {PATIENCE:g} s: {busy}.")
             await asyncio.sleep(LOOK_EVERY)
 
+    @_at_home
     async def until(self, handle: Handle[Any], status: str, *, within: str | timedelta | None = None) -> None:
         """Wait until the run has this status: with the clock standing still, or `within` so much time of the clock.
 
@@ -221,7 +207,7 @@ class Harness:
         """
         await self._open()
         if within is not None:
-            await self._pass_time(handle, status, within)
+            await pass_until(self, handle, status, within=within)
             return
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
@@ -232,7 +218,10 @@ class Harness:
 
     async def steps(self, handle: Handle[Any]) -> tuple[Step, ...]:
         """Every attempt of every step of a run."""
-        return await self.opened.runs.list_steps(self.app._namespace, RunId(handle.id))
+        if handle._run_id is None:  # known by its key
+            await handle.status()
+        runs = await self.app._services.runs()
+        return await runs.list_steps(self.app._namespace, RunId(handle.id))
 
     def crash(self, *, before: str | None = None, after: str | None = None) -> None:
         """Let the worker die, as by `kill -9`, and another one take over; without a step, now.
@@ -246,7 +235,7 @@ class Harness:
         if before is None and after is None:
             if self._door is None:
                 raise NotAllowed("There is no worker to crash: start a run first, or say crash(after='…').")
-            self._door.die()
+            self._home.do(self._door.die)
             return
         self._fate.plans.append(PlannedCrash(before or after or "", is_after=after is not None))
 
@@ -276,7 +265,23 @@ class Harness:
     def _make_app(self, settings: Settings, **options: Any) -> App:
         rng = seeded_rng(self._seed)
         settings = replace(settings, metrics_port=None)  # the program's own may be there already, or another test
-        return App(self._url, settings=settings, _clock=self.clock, _rng=rng, _hooks=self._hooks, **options)
+        app = App(self._url, settings=settings, _clock=self.clock, _rng=rng, _hooks=self._hooks, **options)
+        return settle(app, home=self._home, reach=self._reach)
+
+    def _borrow(self, app: App) -> None:
+        self._theirs = app
+        self.app = self._make_app(
+            self._settings or app._settings, namespace=app._namespace, classify=app._classify, codec=app._codec
+        )
+        give_registry(self.app, BorrowedRegistry(app._registry, self._cast))
+
+    def _lend(self) -> None:
+        if self._theirs is not None and self._lending is None:
+            self._lending = Lending(self._theirs, self.app, home=self._home, reach=self._reach, finish=self._finish)
+
+    def _give_app_back(self) -> None:
+        if self._lending is not None:
+            self._lending.end()
 
     def _copy(self, fate: Fate) -> Harness:
         """An empty harness for the same program and the same fakes, which draws the same ids each time."""
@@ -292,18 +297,41 @@ class Harness:
         await asyncio.shield(self._opening)
 
     async def _begin(self) -> None:
-        opened = in_process(await self.app._opening.get())
+        opened = in_process(await open_here(self.app))
         # Workers that come and go must not change the ids of runs.
         opened.ids = Ids(self.clock, seeded_rng(f"{self._seed}: workers"))
-        self.app._sync._portal._loop = asyncio.get_running_loop()  # asked from a step's thread, it leads to this loop
-        if self._theirs is not None:
-            self._lending = Lending(self._theirs, self.app)
+        self._lend()
         if self._has_worker:
             await self._hire()
 
-    def _give_app_back(self) -> None:
-        if self._lending is not None:
-            self._lending.end()
+    async def _reach(self) -> Any:
+        """What an app may ask, wherever the caller is: this opens the harness."""
+        opened = await self._home.ask(self._opened)
+        return opened if self._home.is_here else Doors(opened, self._home)
+
+    async def _opened(self) -> Any:
+        await self._open()
+        return await open_here(self.app)
+
+    async def _close(self) -> None:
+        if self._opening is None:
+            return
+        try:
+            await asyncio.wait([self._opening])
+            await self._settle_takeovers()
+            employment, self._employment = self._employment, None
+            if employment is not None:
+                await pass_grace(self, employment.__aexit__(None, None, None))
+        finally:
+            await self.app.aclose()
+
+    def _check_crashes(self) -> None:
+        missing = [plan for plan in self._fate.plans if not plan.has_happened]
+        if missing:
+            known = sorted({key for point in self._fate.points for key in point.keys})
+            raise CrashNeverCame(
+                f"{missing[0]} never happened. Steps that were recorded: {', '.join(known) or 'none'}."
+            )
 
     async def _hire(self) -> None:
         if self._serves_all and self._theirs is not None:
@@ -349,63 +377,13 @@ class Harness:
         if task.cancelled() or task.exception() is None:
             self._takeovers.discard(task)
 
+    @_at_home
     async def _finish(self, handle: Handle[Any]) -> Any:
-        await self.idle()
-        while not (status := await handle.status()).is_terminal and status is not RunStatus.PAUSED:
-            delay = (await self._look())[1]
-            if delay is None:
-                raise Stuck(f"This run does not end by itself. {await handle.explain()}")
-            await self.advance(delay)
-        return await handle.result()
-
-    async def _pass_time(self, handle: Handle[Any], status: str, within: str | timedelta) -> None:
-        left: int = to_duration(within, what="within")
-        await self.idle()
-        while (found := await handle.status()) != status:
-            delay = (await self._look())[1]
-            if found.is_terminal or delay is None or delay > left:
-                raise Stuck(f"Run {handle.id} is {found} and not {status} within {describe(to_duration(within))}.")
-            left -= delay
-            await self.advance(delay)
+        return await pass_until_end(self, handle)
 
     async def _busy(self) -> str:
         for task in tuple(self._takeovers):
             if task.done():
                 task.result()  # raises why no worker could take over
             return "a worker that takes over"
-        if (busy := self._at_work()) or not self._has_worker:
-            return busy
-        if due := (await self._next_slot())[0]:  # before the runs: what it fires is one of them
-            return due
-        if name := (await self._look_at_pipelines())[0]:
-            return f"pipeline {name}"
-        # A claim that is committed and on its way to the worker shows only in the store. One snapshot for both
-        # questions: between two reads a run that was due may become one that runs.
-        running, delay = await self._look()
-        if running:
-            return f"{running[0].name} {running[0].id}, claimed"
-        # Once more: what came meanwhile may be at rest in the store before its worker has left it.
-        return "runs that are due" if delay == 0 else self._at_work()
-
-    def _at_work(self) -> str:
-        parts = self.opened.engine.parts
-        if parts.batcher.is_busy or parts.background:
-            return "writes on their way"
-        found = (execution.claimed for worker in self.app._workers for execution in worker.executions)
-        handled = [name for worker in self.app._workers for name in worker.handled]
-        return ", ".join([f"{claimed.name} {claimed.run_id}" for claimed in found] + handled)
-
-    async def _next_slot(self) -> tuple[str, int | None]:
-        """What a coordinator has to do now, and how long until it has, or a pipeline, or a run one may wait for."""
-        if not self._has_worker or not self.app._settings.coordinates:
-            return "", None
-        found = await look_at_times(self.app, self.opened)
-        delays = [found.delay, (await self._look())[1] if found.has_schedules else None]
-        delays.append((await self._look_at_pipelines())[1])
-        return found.due, min(filter(None, delays), default=None)
-
-    async def _look_at_pipelines(self) -> tuple[str, int | None]:
-        return await look_at_pipelines(self.app, self.opened, queues=self._queues)
-
-    async def _look(self) -> tuple[list[Run], int | None]:
-        return await look_at_runs(self.app, self.opened, queues=self._queues)
+        return await self._rest.busy()

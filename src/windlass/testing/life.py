@@ -26,9 +26,9 @@ from windlass.testing.check_claims import DELAYED, WORKER
 from windlass.testing.clients import Client
 from windlass.testing.clock import FakeClock
 from windlass.testing.duties import Duties
+from windlass.testing.errors import Stuck
 from windlass.testing.evidence import PipedRows, Snapshot, take_snapshot
 from windlass.testing.faults import Faults, Traffic, hear_no_others, suppress_wakeups
-from windlass.testing.harness import Stuck
 from windlass.testing.journal import Event, Journal, Line, read_journal
 from windlass.testing.journalled_work import JournalledWork
 from windlass.worker.worker import Worker

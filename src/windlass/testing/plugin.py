@@ -1,8 +1,10 @@
 """The pytest plugin: a fixture that is a harness, and a loop for the tests that use it.
 
-A test that takes `windlass_harness`, itself or through other fixtures, is written with `async def`. If pytest-asyncio
-or anyio runs it, the harness lives on their loop; if neither does, this plugin brings one. Either way the harness is
-closed on that loop, behind the test.
+A test that takes `windlass_harness`, itself or through other fixtures, may be `async def`. If pytest-asyncio or anyio
+runs it, the harness lives on their loop; if neither does, this plugin brings one. Either way the harness is closed on
+that loop, behind the test. For a test that is `def` it has a loop of its own, and is closed with its fixture.
+
+The app of `use(app)` is given back last: a fixture that shuts a web app down must not reach a real database either.
 """
 
 from __future__ import annotations
@@ -22,22 +24,31 @@ NAME = "windlass_harness"
 
 
 @pytest.fixture
-def windlass_harness() -> Iterator[Harness]:
+def windlass_harness(request: pytest.FixtureRequest) -> Iterator[Harness]:
     """Workflows without waiting: SQLite in memory, a worker, and a clock that the test moves. See `Harness`.
 
-    Example: `windlass_harness.use(app)`, then `assert await windlass_harness.run(order, "7") == "order 7 done"`.
+    Example: `windlass_harness.use(app)`, then `assert await windlass_harness.run(order, "7") == "order 7 done"`; in a
+    test without `async`, `windlass_harness.sync.run(order, "7")`.
     """
     harness = Harness()
+    harness._is_fixture, harness._home.is_of_async_test = True, inspect.iscoroutinefunction(request.function)
     yield harness
-    harness._give_app_back()  # also behind a test without a loop that has not closed it
+    harness.sync.close()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Close the harness on the loop it was used on: inside of what the test's own plugin awaits."""
+    """Close the harness on the loop it was used on: inside of what the test's own plugin awaits.
+
+    One that lives on a loop of its own is closed with its fixture.
+    """
     harness = _harness_of(item)
-    if harness is None or not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(item.obj):
+    if harness is None or not isinstance(item, pytest.Function):
         return (yield)
+    if not inspect.iscoroutinefunction(item.obj):
+        result = yield
+        harness._check_crashes()
+        return result
     original = item.obj
     item.obj = _closing(original, harness)
     try:

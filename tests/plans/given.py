@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from tests.plans import given_graphs, given_pages, given_pipelines, given_signals
 from tests.plans.given_pipelines import KEEPER
+from windlass.model.failure import Unretrieved
 from windlass.model.feed import BEGINNING, Place
 from windlass.model.message import Message, MessageKind
 from windlass.model.page import ListRuns
@@ -395,6 +396,8 @@ HOT = {
     "set_run_failure": hot(lambda tx: tx.runs.set_failure(NAMESPACE, HELD[0].id, given.FAILURE), PAYLOAD),
     "load_run": hot(lambda tx: tx.runs.load(NAMESPACE, HELD[0].id), RUN),
     "lock_run": hot(lambda tx: tx.runs.lock(NAMESPACE, HELD[0].id), RUN),
+    "set_unretrieved": hot(lambda tx: tx.runs.set_unretrieved(NAMESPACE, HELD[0].id, Unretrieved(token=1)), PAYLOAD),
+    "unretrieved_of_run": hot(lambda tx: tx.runs.unretrieved(NAMESPACE, FINISHED[0]), PAYLOAD),
     "view_run": hot(lambda tx: tx.runs.view(NAMESPACE, FINISHED[0]), RUN, PAYLOAD),
     "list_runs: the first page": hot(listing(), RUN),
     "list_runs: a later page": hot(listing(before=f"run_o{NUMBER + 100}"), RUN),

@@ -97,7 +97,9 @@ GOOD: list[Any] = [
     ),
     BeginStep(**STEP, attempt=1, failures=0),
     CompleteStep(**STEP, attempt=1, order=0, failures=0, output=b"1", ran_for=Duration(1)),
-    Suspend(**HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",), unretrieved=TOLD),
+    Suspend(
+        **HELD, failures=(FAIL,), waits=(WAIT,), open=(OpenWait(key="a", order=1),), dropped=("b",), unretrieved=TOLD
+    ),
     FinishRun(**HELD, status=RunStatus.COMPLETED, output=b"1"),
     HoldRun(**HELD, reason=FAILURE),
     Claim(**HELD, visibility_for=MINUTE),

@@ -35,6 +35,7 @@ from windlass.model.time import SECOND, Instant
 from windlass.rules.access import has_role, hash_secret, is_for, is_live, matches, parse_token
 from windlass.rules.limits import check_namespace
 from windlass.runtime import Clock
+from windlass.server.connections import accept_current
 from windlass.server.refusals import Refusal, Refusals
 from windlass.server.remembered import Remembered
 from windlass.server.throttle import Throttle, source_of
@@ -75,6 +76,7 @@ class Gate:
     async def recognize(self, token: str | None, operation: str, *, peer: str, request_id: str) -> Caller:
         source = source_of(peer)
         key = await self._authenticate(token, source, operation=operation, request_id=request_id)
+        accept_current()
         is_of_all = key.namespace == EVERY_NAMESPACE
         caller = Caller(
             key=key.id,

@@ -47,7 +47,7 @@ from windlass.runtime import Clock, Ids
 LOGGER = logging.getLogger("windlass.server.grpc")
 
 LARGEST_METADATA = 8 * 1024
-MOST_STREAMS = 250  # of one connection
+MOST_STREAMS = 500  # of one connection: what a client asks beyond that waits there, and polls are long
 MOST_CONNECTIONS = 2_000
 IDLE_FOR, HANDSHAKE_WITHIN = Duration(300 * SECOND), Duration(10 * SECOND)  # of a connection
 MILLISECOND = SECOND // 1_000

@@ -17,6 +17,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from windlass.api.admission import Caller
+from windlass.api.log_rate import OneLineASecond
 from windlass.api.operations import OPERATIONS, Operation
 from windlass.api.service import Access, Namespaces
 from windlass.errors import (
@@ -49,6 +50,7 @@ OF_ALL = frozenset({"list_audit"})  # may name "*": what belongs to no namespace
 _STAND_IN = Key(id="", namespace="", roles=(), secret_hash=hash_secret(b""))  # so that an unknown id takes as long
 
 log = logging.getLogger("windlass.server.gate")
+log.addFilter(OneLineASecond())  # anybody can cause them
 
 
 class Gate:
@@ -233,5 +235,5 @@ def _composed(namespace: str) -> str:
 
 
 def _cannot_say(error: Exception) -> Unavailable:
-    log.error("The gate cannot ask the store", exc_info=error)
+    log.error("The gate cannot ask the store (%s): %s", type(error).__name__, error)
     return Unavailable("The server cannot tell now who asks. Try again later.")

@@ -35,6 +35,7 @@ from windlass.api.grpc.queues import KnownQueues
 from windlass.api.grpc.reading import Reading
 from windlass.api.grpc.table import LARGEST_ANSWER, LARGEST_REQUEST, SERVICES, Call, Row, to_bytes
 from windlass.api.lanes import KnownLanes
+from windlass.api.log_rate import OneLineASecond
 from windlass.api.operations import OPERATIONS
 from windlass.api.service import Service
 from windlass.api.starts import Starts
@@ -45,6 +46,9 @@ from windlass.model.time import SECOND, Duration
 from windlass.runtime import Clock, Ids
 
 LOGGER = logging.getLogger("windlass.server.grpc")
+
+# What gRPC itself says of calls: anybody can cause it, with a path that is no text and seventeen lines for each.
+logging.getLogger("grpc._cython.cygrpc").addFilter(OneLineASecond())
 
 LARGEST_METADATA = 8 * 1024
 MOST_STREAMS = 500  # of one connection: what a client asks beyond that waits there, and polls are long

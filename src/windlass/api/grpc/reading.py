@@ -43,13 +43,13 @@ class Reading:
         self, *, most: int = MOST_READ, of_one: int = OF_ONE_KEY, message_within: Duration = MESSAGE_WITHIN
     ) -> None:
         self._most, self._of_one, self._message_within = most, of_one, message_within
-        self._read: Counter[str] = Counter()  # how many are being read, by key
-        self._total = 0
+        self._read: Counter[str] = Counter()  # the same by key
+        self.total = 0  # how many are being read
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}  # of those who wait; the next key first
 
     async def message(self, context: Context, key: str) -> bytes | None:
         """What the call says; nothing if it ended before. Raises Busy if it takes too long."""
-        if self._total >= self._most or self._read[key] >= self._of_one:
+        if self.total >= self._most or self._read[key] >= self._of_one:
             await self._turn(key)
         else:
             self._take(key)
@@ -78,10 +78,10 @@ class Reading:
 
     def _take(self, key: str) -> None:
         self._read[key] += 1
-        self._total += 1
+        self.total += 1
 
     def _leave(self, key: str) -> None:
-        self._total -= 1
+        self.total -= 1
         self._read[key] -= 1
         if not self._read[key]:
             del self._read[key]

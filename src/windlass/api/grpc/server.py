@@ -123,7 +123,7 @@ class GrpcServer:
         self._port = 0
         self._patience = Patience(admission)
         self._followers = Followers()
-        self._reading = Reading()
+        self.reading = Reading()
         self.questions = Reading(most=4, of_one=2)  # to the reflection: a stream may be silent between them
         self._queues = KnownQueues(service.runs, service.pipelines, clock=clock)
         self._health = HealthService(["", *NAMES], ready)
@@ -234,7 +234,7 @@ class GrpcServer:
         admission = self.admission
         token = token_of(context.invocation_metadata())
         caller = await admission.recognize(token, row.operation, peer=context.peer(), request_id=request_id)
-        request = _parsed(row.request_mirror.message, await self._reading.message(context, caller.key))
+        request = _parsed(row.request_mirror.message, await self.reading.message(context, caller.key))
         named = getattr(request, "namespace", None)
         caller = await admission.let_in(caller, named)
         if request is None:

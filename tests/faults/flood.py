@@ -1,4 +1,4 @@
-"""Calls whose messages never end: a client of HTTP/2 that keeps every rule of flow control, and one rule more than that.
+"""Calls whose messages never end, from a client that keeps every rule of HTTP/2.
 
 It sends as much of each message as the server lets it, and never the last bytes.
 """
@@ -153,7 +153,8 @@ class Flood:
     async def until_quiet(self, *, seconds: float = 1.0) -> int:
         """How many bytes were sent, once the server takes no more of them for a while."""
         last = -1
-        while last != (last := self.sent):
+        while last != self.sent:
+            last = self.sent
             await asyncio.sleep(seconds)
         return last
 

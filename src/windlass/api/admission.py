@@ -37,11 +37,25 @@ class Admission(Protocol):
     async def admit(
         self, token: str | None, operation: str, namespace: str | None, *, peer: str, request_id: str
     ) -> Caller:
-        """Say who asks, or refuse.
+        """Say who asks, or refuse: `recognize` and `let_in` in one.
 
         `token` is the text behind "Bearer ", `namespace` what the request names: none or "" is the key's own.
         Raises NotAuthenticated, Forbidden, Busy, NotFound or InvalidInput about the namespace, WrongState if that is
         disabled and the operation changes something, Unavailable if the store cannot say.
+        """
+        ...
+
+    async def recognize(self, token: str | None, operation: str, *, peer: str, request_id: str) -> Caller:
+        """Say who asks, before anything else that was sent is read; the namespace is the key's own.
+
+        Raises NotAuthenticated, Forbidden, Busy, or Unavailable.
+        """
+        ...
+
+    async def let_in(self, caller: Caller, namespace: str | None) -> Caller:
+        """Let who was recognized into the namespace that the request names.
+
+        Raises Forbidden, NotFound, InvalidInput, WrongState, Unavailable, and NotAuthenticated if its key has ended.
         """
         ...
 

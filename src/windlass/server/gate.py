@@ -17,6 +17,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from windlass.api.admission import Caller
+from windlass.api.log_rate import OneLineASecond
 from windlass.api.operations import OPERATIONS, Operation
 from windlass.api.service import Access, Namespaces
 from windlass.errors import (
@@ -35,6 +36,7 @@ from windlass.model.time import SECOND, Instant
 from windlass.rules.access import has_role, hash_secret, is_for, is_live, matches, parse_token
 from windlass.rules.limits import check_namespace
 from windlass.runtime import Clock
+from windlass.server.connections import accept_current
 from windlass.server.refusals import Refusal, Refusals
 from windlass.server.remembered import Remembered
 from windlass.server.throttle import Throttle, source_of
@@ -48,6 +50,7 @@ OF_ALL = frozenset({"list_audit"})  # may name "*": what belongs to no namespace
 _STAND_IN = Key(id="", namespace="", roles=(), secret_hash=hash_secret(b""))  # so that an unknown id takes as long
 
 log = logging.getLogger("windlass.server.gate")
+log.addFilter(OneLineASecond())  # anybody can cause them
 
 
 class Gate:
@@ -69,30 +72,50 @@ class Gate:
     async def admit(
         self, token: str | None, operation: str, namespace: str | None, *, peer: str, request_id: str
     ) -> Caller:
+        caller = await self.recognize(token, operation, peer=peer, request_id=request_id)
+        return await self.let_in(caller, namespace)
+
+    async def recognize(self, token: str | None, operation: str, *, peer: str, request_id: str) -> Caller:
         source = source_of(peer)
         key = await self._authenticate(token, source, operation=operation, request_id=request_id)
+        accept_current()
+        is_of_all = key.namespace == EVERY_NAMESPACE
         caller = Caller(
             key=key.id,
             roles=key.roles,
             operation=operation,
-            namespace=namespace or (OWN if key.namespace == EVERY_NAMESPACE else key.namespace),
+            namespace=OWN if is_of_all else key.namespace,
             queues=key.queues,
-            is_of_all=key.namespace == EVERY_NAMESPACE,
+            is_of_all=is_of_all,
             peer=source,
             request_id=request_id,
         )
         try:
-            return await self._allow(caller, key)
+            _check_role(caller, key)
         except Forbidden as refused:
-            self._note(key, caller.operation, str(refused), request_id)
+            self._note(key, operation, str(refused), request_id)
+            raise
+        return caller
+
+    async def let_in(self, caller: Caller, namespace: str | None) -> Caller:
+        key = await self._live(caller)
+        if key is None:
+            raise NotAuthenticated(NOBODY)
+        if namespace and namespace != caller.namespace:
+            caller = replace(caller, namespace=namespace)
+        try:
+            return await self._in_namespace(caller, key, OPERATIONS[caller.operation])
+        except Forbidden as refused:
+            self._note(key, caller.operation, str(refused), caller.request_id)
             raise
 
     async def still_admitted(self, caller: Caller) -> bool:
         try:
-            key = self._keys.recall(caller.key) or await self._look_up_key(caller.key)
-            if key is None or not is_live(key, now=Instant(self._clock.now())):
+            key = await self._live(caller)
+            if key is None:
                 return False
-            await self._allow(caller, key)
+            _check_role(caller, key)
+            await self._in_namespace(caller, key, OPERATIONS[caller.operation])
         except Unavailable:
             raise
         except WindlassError:
@@ -125,6 +148,11 @@ class Gate:
         async with self._one_by_one:
             return await self._look_up_key(key_id)
 
+    async def _live(self, caller: Caller) -> Key | None:
+        """The caller's key, if it is still good."""
+        key = self._keys.recall(caller.key) or await self._look_up_key(caller.key)
+        return key if key is not None and is_live(key, now=Instant(self._clock.now())) else None
+
     async def _look_up_key(self, key_id: str) -> Key | None:
         try:
             return await self._keys.ask(key_id)
@@ -143,15 +171,6 @@ class Gate:
         raise NotAuthenticated(NOBODY)
 
     # What it may do
-
-    async def _allow(self, caller: Caller, key: Key) -> Caller:
-        row = OPERATIONS.get(caller.operation)
-        if row is None:
-            raise Forbidden("There is no such operation.")
-        if not has_role(key, row.roles):
-            wanted = " or ".join(sorted(row.roles))
-            raise Forbidden(f"This key may not do that: {row.name} is for the role {wanted}.")
-        return await self._in_namespace(caller, key, row)
 
     async def _in_namespace(self, caller: Caller, key: Key, row: Operation) -> Caller:
         if not row.of_namespace:
@@ -199,6 +218,15 @@ class Gate:
         )
 
 
+def _check_role(caller: Caller, key: Key) -> None:
+    row = OPERATIONS.get(caller.operation)
+    if row is None:
+        raise Forbidden("There is no such operation.")
+    if not has_role(key, row.roles):
+        wanted = " or ".join(sorted(row.roles))
+        raise Forbidden(f"This key may not do that: {row.name} is for the role {wanted}.")
+
+
 def _composed(namespace: str) -> str:
     try:
         return check_namespace(namespace)
@@ -207,5 +235,5 @@ def _composed(namespace: str) -> str:
 
 
 def _cannot_say(error: Exception) -> Unavailable:
-    log.error("The gate cannot ask the store", exc_info=error)
+    log.error("The gate cannot ask the store (%s): %s", type(error).__name__, error)
     return Unavailable("The server cannot tell now who asks. Try again later.")

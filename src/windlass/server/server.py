@@ -19,6 +19,7 @@ from windlass.model.time import SECOND, Duration
 from windlass.runtime import Clock, Ids
 from windlass.server.gate import Gate
 from windlass.server.health import Health
+from windlass.server.limits import limits_for, raise_open_files
 from windlass.server.listening import TRUSTED, Listener, check_bind, is_loopback, refuse_taken
 from windlass.server.tls import Certificate, load_certificate
 
@@ -82,6 +83,7 @@ class Server:
         self.certificate = check_options(options)
         self.gate = Gate(service.access, service.namespaces, clock=clock)
         self.health = Health(lambda: service.access.find_key(NO_KEY), clock=clock)  # one row by its key, if any
+        self.limits = limits_for(raise_open_files())
         self._doors = doors or Doors(grpc=_grpc, http=_http)
         self._grpc: Listener | None = None
         self._http: Listener | None = None
@@ -148,6 +150,7 @@ def _grpc(server: Server) -> Listener:
         host=server.options.host,
         port=server.options.grpc_port,
         ready=server.health,
+        connections=server.limits.grpc,
         tls=None if certificate is None else (certificate.key, certificate.chain),
     )
     return listener
@@ -174,6 +177,7 @@ def _http(server: Server) -> Listener:
         port=server.options.http_port,
         tls=None if server.certificate is None else server.certificate.context,
         clock=server.clock,
+        limits=server.limits,
     )
 
 

@@ -21,7 +21,10 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import Clock, Timer
-from windlass.server.listening import BACKLOG, bind
+from windlass.server.connections import CURRENT, Connection, Connections
+from windlass.server.entrance import Entrance
+from windlass.server.limits import UNLIMITED, Limits, limits_for
+from windlass.server.listening import bind
 
 HEADER_BYTES = 16 * 1024
 PIECE_BYTES = 512
@@ -31,15 +34,25 @@ HEADER_WITHIN = 10 * SECOND
 BODY_WITHIN = 30 * SECOND
 TAKEN_WITHIN = 30 * SECOND
 IDLE_SECONDS = 30
-MOST_CONNECTIONS = 2_000
 
 
 class WebListener:
     """An ASGI app on a port: a `Listener`."""
 
-    def __init__(self, app: Any, *, host: str, port: int, tls: ssl.SSLContext | None, clock: Clock) -> None:
-        self._host, self._port = host, port
-        self._server = _Server(_config(app, tls, clock))
+    def __init__(
+        self,
+        app: Any,
+        *,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        clock: Clock,
+        limits: Limits | None = None,
+    ) -> None:
+        self._host, self._port, self._tls, self._clock = host, port, tls, clock
+        self._connections = Connections(limits or limits_for(UNLIMITED))
+        self._server = _Server(_config(app, clock))
+        self._entrance: Entrance | None = None
         self._serving: asyncio.Task[None] | None = None
 
     @property
@@ -52,22 +65,29 @@ class WebListener:
         # Else each of its refusals of something that is not HTTP would be a line in our log.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         self._server.config.load()
-        self._serving = asyncio.ensure_future(self._server.serve(sockets=[listening]))
+        self._serving = asyncio.ensure_future(self._server.serve(sockets=[]))  # it listens nowhere itself
         self._serving.add_done_callback(lambda _: self._server.is_up.set())
         await self._server.is_up.wait()
         if self._serving.done():
+            listening.close()
             await self._serving  # raises why it did not start
+        self._entrance = Entrance(
+            listening, self._server.hear, connections=self._connections, tls=self._tls, clock=self._clock
+        )
+        self._entrance.open()
 
     async def drain(self, grace_for: Duration) -> None:
-        if self._serving is None:
+        if self._serving is None or self._entrance is None:
             return
+        await self._entrance.close()
         self._server.config.timeout_graceful_shutdown = max(0, -(-grace_for // SECOND))  # whole seconds, rounded up
         self._server.should_exit = True
         await asyncio.wait((self._serving,))
 
     async def stop(self) -> None:
-        if self._serving is None:
+        if self._serving is None or self._entrance is None:
             return
+        await self._entrance.close()
         self._server.should_exit = self._server.force_exit = True
         await self._serving
         for connection in tuple(self._server.server_state.connections):
@@ -84,12 +104,20 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self.is_up.set()
 
+    def hear(self, connection: Connection) -> asyncio.Protocol:
+        """What hears a connection."""
+        protocol: GuardedProtocol = self.config.http_protocol_class(  # type: ignore[assignment, call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        protocol.count_as(connection)
+        return protocol
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield  # signals are heard by whoever runs the process
 
 
-def _config(app: Any, tls: ssl.SSLContext | None, clock: Clock) -> uvicorn.Config:
+def _config(app: Any, clock: Clock) -> uvicorn.Config:
     class Protocol(GuardedProtocol):
         guard_clock = clock
 
@@ -110,11 +138,8 @@ def _config(app: Any, tls: ssl.SSLContext | None, clock: Clock) -> uvicorn.Confi
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        backlog=BACKLOG,
         timeout_keep_alive=IDLE_SECONDS,
         h11_max_incomplete_event_size=HEADER_BYTES,
-        ssl_context_factory=None if tls is None else lambda config, default: tls,
         reset_contextvars=True,
     )
 
@@ -156,11 +181,33 @@ class Taken:
             self._stalled = None
 
 
-class TakenSocket(Taken, WebSocketsSansIOProtocol):
+class Counted:
+    """A connection that is counted, and says so to what is asked over it."""
+
+    app: Any
+    connection: Connection | None = None
+
+    def count_as(self, connection: Connection) -> None:
+        self.connection = connection
+        app = self.app
+
+        async def entered(scope: Any, receive: Any, send: Any) -> None:
+            CURRENT.set(connection)
+            await app(scope, receive, send)
+
+        self.app = entered
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.connection is not None:
+            self.connection.leave()
+        super().connection_lost(exc)  # type: ignore[misc]
+
+
+class TakenSocket(Counted, Taken, WebSocketsSansIOProtocol):
     """A WebSocket."""
 
 
-class GuardedProtocol(Taken, H11Protocol):
+class GuardedProtocol(Counted, Taken, H11Protocol):
     """uvicorn's own waits for a header and a body as long as it takes: those who send them slowly could hold it up."""
 
     guard_clock: Clock
@@ -170,6 +217,12 @@ class GuardedProtocol(Taken, H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        super().handle_websocket_upgrade(event)
+        upgraded, connection = self.transport.get_protocol(), self.connection
+        if connection is not None and isinstance(upgraded, Counted):
+            upgraded.count_as(connection)
 
     def data_received(self, data: bytes) -> None:
         # In pieces, as long as it is a header: the limit is looked at only where one has not ended yet.

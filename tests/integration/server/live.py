@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,15 +18,18 @@ from websockets.exceptions import ConnectionClosed
 from tests.integration.server.site import Site
 from windlass.model.time import Duration
 from windlass.runtime import SystemClock
+from windlass.server.limits import Limits
 from windlass.server.web import WebListener
 
 PATIENCE = 20.0
 
 
 @asynccontextmanager
-async def listening(site: Site) -> AsyncIterator[int]:
+async def listening(
+    site: Site, *, limits: Limits | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[int]:
     """Real HTTP on loopback; the port."""
-    listener = WebListener(site.app, host="127.0.0.1", port=0, tls=None, clock=SystemClock())
+    listener = WebListener(site.app, host="127.0.0.1", port=0, tls=tls, clock=SystemClock(), limits=limits)
     await listener.start()
     try:
         yield listener.port

@@ -39,6 +39,7 @@ class ServerProcess:
         command: str = "server",
         env: dict[str, str] | None = None,
         ports: Sequence[int] = (),  # as those of one before that this one replaces
+        prefix: Sequence[str] = (),  # a command that ends by starting another
     ) -> None:
         self.folder = folder
         self.grpc_port, self.http_port = ports or tuple(free_ports(2))
@@ -47,7 +48,7 @@ class ServerProcess:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
         with self.stderr_path.open("ab") as complaints:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "windlass", "--json", command, *listen, *args],
+                [*prefix, sys.executable, "-m", "windlass", "--json", command, *listen, *args],
                 cwd=folder,
                 env={**clean, **(env or {})},
                 stdout=subprocess.PIPE,

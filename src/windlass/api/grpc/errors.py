@@ -8,11 +8,13 @@ from typing import Any
 import grpc
 
 from windlass import errors
+from windlass.api.log_rate import OneLineASecond
 from windlass.api.statuses import HIDDEN, INTERNAL
 from windlass.errors import InvalidInput, NotAllowed, Unavailable, WindlassError
 from windlass.v1.model_pb2 import ErrorDetail
 
 LOGGER = logging.getLogger("windlass.server.grpc")
+LOGGER.addFilter(OneLineASecond(worst=logging.WARNING))  # anybody can cause these while the store does not answer
 TRAILER = "windlass-error-bin"
 TOO_LARGE = "too_large"  # the reason of a refusal: a request that no server takes
 Code = grpc.StatusCode

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
-from grpc_health.v1 import health, health_pb2_grpc
+from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 from msgspec.structs import replace
 
@@ -32,8 +32,10 @@ from windlass.api.grpc.errors import TRAILER, status_of, to_detail
 from windlass.api.grpc.health import HealthService, Ready
 from windlass.api.grpc.patience import NO_MORE, Followers, Patience
 from windlass.api.grpc.queues import KnownQueues
+from windlass.api.grpc.reading import Reading
 from windlass.api.grpc.table import LARGEST_ANSWER, LARGEST_REQUEST, SERVICES, Call, Row, to_bytes
 from windlass.api.lanes import KnownLanes
+from windlass.api.log_rate import OneLineASecond
 from windlass.api.operations import OPERATIONS
 from windlass.api.service import Service
 from windlass.api.starts import Starts
@@ -45,8 +47,14 @@ from windlass.runtime import Clock, Ids
 
 LOGGER = logging.getLogger("windlass.server.grpc")
 
+# What gRPC itself says of calls: anybody can cause it, with a path that is no text and seventeen lines for each.
+logging.getLogger("grpc._cython.cygrpc").addFilter(OneLineASecond())
+
 LARGEST_METADATA = 8 * 1024
-MOST_STREAMS = 1_000  # of one connection
+MOST_STREAMS = 500  # of one connection: what a client asks beyond that waits there, and polls are long
+MOST_CONNECTIONS = 2_000
+IDLE_FOR, HANDSHAKE_WITHIN = Duration(300 * SECOND), Duration(10 * SECOND)  # of a connection
+MILLISECOND = SECOND // 1_000
 ONLY_IDENTITY = 1  # of the compressions: a small request must not become a large one
 FEED_WAIT_FOR = Duration(15 * SECOND)
 NAMES = tuple(f"windlass.v1.{name}" for name in SERVICES)
@@ -71,11 +79,20 @@ def make_server(
     port: int,
     tls: tuple[bytes, bytes] | None = None,
     ready: Ready | None = None,
+    connections: int = MOST_CONNECTIONS,
 ) -> GrpcServer:
     """`tls` is a private key and a certificate chain, as PEM; `ready` knows whether the store answers."""
     credentials = None if tls is None else grpc.ssl_server_credentials([tls])
     address = _address(host, port)
-    return GrpcServer(service, admission, clock=clock, address=address, credentials=credentials, ready=ready)
+    return GrpcServer(
+        service,
+        admission,
+        clock=clock,
+        address=address,
+        credentials=credentials,
+        ready=ready,
+        connections=connections,
+    )
 
 
 def rows(starts: Starts) -> list[Row]:
@@ -97,14 +114,17 @@ class GrpcServer:
         address: str,
         credentials: grpc.ServerCredentials | None = None,
         ready: Ready | None = None,
+        connections: int = MOST_CONNECTIONS,
     ) -> None:
         self._service, self.admission, self._clock, self.ids = service, admission, clock, service.ids
-        self._address, self._credentials = address, credentials
+        self._address, self._credentials, self._connections = address, credentials, connections
         starts = Starts(service.runs, KnownLanes(service.runs, service.schedules, clock=clock))
         self.rows = rows(starts)
         self._port = 0
         self._patience = Patience(admission)
         self._followers = Followers()
+        self.reading = Reading()
+        self.questions = Reading(most=4, of_one=2)  # to the reflection: a stream may be silent between them
         self._queues = KnownQueues(service.runs, service.pipelines, clock=clock)
         self._health = HealthService(["", *NAMES], ready)
         self._server: grpc.aio.Server | None = None
@@ -116,10 +136,12 @@ class GrpcServer:
     async def start(self) -> None:
         """Listen. Raises InvalidInput if somebody else does already."""
         self._patience.begin()
-        server = grpc.aio.server(interceptors=[_Doorkeeper(self)], options=_options(), compression=None)
+        server = grpc.aio.server(
+            interceptors=[_Doorkeeper(self)], options=_options(self._connections), compression=None
+        )
         for name in SERVICES:
             server.add_generic_rpc_handlers((self._handlers(name),))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        server.add_generic_rpc_handlers((self._health.handlers(),))
         reflection.enable_server_reflection([*NAMES, HEALTH, REFLECTION], server)
         try:
             if self._credentials is None:
@@ -150,17 +172,16 @@ class GrpcServer:
         return grpc.method_handlers_generic_handler(f"windlass.v1.{service}", handlers)
 
     def _handler(self, row: Row) -> Any:
-        # Read by hand: what cannot be read is the caller's mistake, and not an error of this server.
+        # Read by hand, and as if it were a stream: gRPC reads the message of a unary call before it asks us anything.
         mirror = row.request_mirror
         if row.descriptor.server_streaming:
-            return grpc.unary_stream_rpc_method_handler(self._follow(row), None, to_bytes)
+            return grpc.stream_stream_rpc_method_handler(self._follow(row), None, to_bytes)
         answer = row.answer_mirror
 
-        async def answered(data: bytes, context: Context) -> Any:
+        async def answered(_: Any, context: Context) -> Any:
             request_id = self.ids.request()
             try:
-                request = _parsed(mirror.message, data)
-                caller = await self._admit(row.operation, request, context, request_id)
+                caller, request = await self._ask(row, context, request_id)
                 asked = mirror.to_struct(request, AROUND)
                 if row.service == methods_of_work.SERVICE:
                     await self._queues.check(caller, asked)
@@ -173,18 +194,17 @@ class GrpcServer:
                 LOGGER.exception("%s failed (%s)", row.name, request_id)
                 await _refuse(context, error, request_id)
 
-        return grpc.unary_unary_rpc_method_handler(answered, None, to_bytes)
+        return grpc.stream_unary_rpc_method_handler(answered, None, to_bytes)
 
-    def _follow(self, row: Row) -> Callable[[bytes, Context], AsyncIterator[Any]]:
+    def _follow(self, row: Row) -> Callable[[Any, Context], AsyncIterator[Any]]:
         """The log as it grows: each page as a message, and a page without entries now and then, as a sign of life."""
         mirror, answer = row.request_mirror, row.answer_mirror
         assert answer is not None
 
-        async def follow(data: bytes, context: Context) -> AsyncIterator[Any]:
+        async def follow(_: Any, context: Context) -> AsyncIterator[Any]:
             request_id = self.ids.request()
             try:
-                request = _parsed(mirror.message, data)
-                caller = await self._admit(row.operation, request, context, request_id)
+                caller, request = await self._ask(row, context, request_id)
                 asked: ReadFeed = mirror.to_struct(request, AROUND)
                 with self._followers.one_more(caller.key):
                     async for found in self._pages(row, caller, asked):
@@ -209,22 +229,20 @@ class GrpcServer:
                 news = self._service.feed.wait_for_news(asked.namespace, FEED_WAIT_FOR, found.cursor)
                 await self._patience.patiently(news, caller)
 
-    async def _admit(self, operation: str, request: Any, context: Context, request_id: str) -> Caller:
-        """Who asks. From here on the request speaks of the namespace in which the caller may act."""
+    async def _ask(self, row: Row, context: Context, request_id: str) -> tuple[Caller, Any]:
+        """Who asks, and only then for what. From here on the request speaks of the namespace in which they may act."""
+        admission = self.admission
+        token = token_of(context.invocation_metadata())
+        caller = await admission.recognize(token, row.operation, peer=context.peer(), request_id=request_id)
+        request = _parsed(row.request_mirror.message, await self.reading.message(context, caller.key))
         named = getattr(request, "namespace", None)
-        caller = await self.admission.admit(
-            token_of(context.invocation_metadata()),
-            operation,
-            named,
-            peer=context.peer(),
-            request_id=request_id,
-        )
+        caller = await admission.let_in(caller, named)
         if request is None:
             raise InvalidInput("The request cannot be read: it is no message of this kind.", path="request")
-        if named is not None and OPERATIONS[operation].of_namespace:
+        if named is not None and OPERATIONS[row.operation].of_namespace:
             request.namespace = caller.namespace
         ACTING.set(caller.actor)
-        return caller
+        return caller, request
 
     async def check_again(self, caller: Caller) -> None:
         if not await self.admission.still_admitted(caller):
@@ -256,25 +274,23 @@ class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it t
         return self._watched(await continuation(details), caller)
 
     def _watched(self, handler: Any, caller: Caller) -> Any:
-        """A stream that may stay open for days: each of its questions is one of somebody who is let in."""
+        """A stream may stay open: each of its questions is one of somebody who is let in, and comes in time."""
         if handler is None or handler.stream_stream is None:
             return handler
 
-        async def answered(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-            async for answer in handler.stream_stream(admitted(requests, context), context):
+        async def answered(_: Any, context: Context) -> AsyncIterator[Any]:
+            async for answer in handler.stream_stream(admitted(context), context):
                 yield answer
 
-        async def admitted(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
-            async for request in requests:
-                try:
+        async def admitted(context: Context) -> AsyncIterator[Any]:
+            try:
+                while (data := await self._server.questions.message(context, caller.key)) is not None:
                     await self._server.check_again(caller)
-                except WindlassError as error:
-                    await _refuse(context, error, caller.request_id)
-                yield request
+                    yield handler.request_deserializer(data)
+            except WindlassError as error:
+                await _refuse(context, error, caller.request_id)
 
-        return grpc.stream_stream_rpc_method_handler(
-            answered, handler.request_deserializer, handler.response_serializer
-        )
+        return grpc.stream_stream_rpc_method_handler(answered, None, handler.response_serializer)
 
 
 def token_of(metadata: Any) -> str | None:
@@ -286,8 +302,10 @@ def token_of(metadata: Any) -> str | None:
     return token if scheme.lower() == "bearer" and token else None
 
 
-def _parsed(message: Any, data: bytes) -> Any:
+def _parsed(message: Any, data: bytes | None) -> Any:
     """The message, or nothing: whoever sent what cannot be read hears that only if they may ask at all."""
+    if data is None:
+        return None
     try:
         return message.FromString(data)
     except DecodeError:
@@ -312,13 +330,17 @@ def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _options() -> list[tuple[str, Any]]:
+def _options(connections: int) -> list[tuple[str, Any]]:
     return [
         ("grpc.max_receive_message_length", LARGEST_REQUEST),
         ("grpc.max_send_message_length", LARGEST_ANSWER),
         ("grpc.max_metadata_size", LARGEST_METADATA),
         ("grpc.absolute_max_metadata_size", 2 * LARGEST_METADATA),
         ("grpc.max_concurrent_streams", MOST_STREAMS),
+        ("grpc.max_allowed_incoming_connections", connections),
+        ("grpc.max_connection_idle_ms", IDLE_FOR // MILLISECOND),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_WITHIN // MILLISECOND),
+        ("grpc.http2.bdp_probe", 0),  # or a message that nobody reads may grow far beyond 64 KiB
         ("grpc.compression_enabled_algorithms_bitset", ONLY_IDENTITY),
         ("grpc.so_reuseport", 0),  # a second server on the same port is a mistake
         ("grpc.keepalive_time_ms", 20_000),  # a peer that is gone without a word is noticed

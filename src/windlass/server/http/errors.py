@@ -9,11 +9,13 @@ import logging
 
 import msgspec
 
+from windlass.api.log_rate import OneLineASecond
 from windlass.api.statuses import HIDDEN, HTTP_STATUS, INTERNAL, PASSING, http_status, path_of, reason_of
 from windlass.errors import WindlassError
 from windlass.server.http.told import ErrorAnswer, ErrorDetail
 
 log = logging.getLogger("windlass.server.http")
+log.addFilter(OneLineASecond(worst=logging.WARNING))  # anybody can cause these while the store does not answer
 
 LONGEST_MESSAGE = 2_000
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.integration.dashboard.office import UI, Office, act, text_of
+from tests.integration.server.site import DEFAULT
 from windlass import Context, Firing, Retry
 from windlass.dashboard.pages.table import VIEWS
 from windlass.dashboard.payloads import MASK
@@ -228,6 +231,31 @@ async def test_every_page_answers_with_and_without_data(office: Office, shop: Sh
     assert "nightly" in text_of(full["/schedules"])
     assert "slots" in text_of(full["/workers"])
     assert "default" in text_of(full["/queues"])
+
+
+async def test_slots_in_use_are_those_of_now(office: Office, harness: Harness) -> None:
+    entered, open_gate = asyncio.Event(), asyncio.Event()
+
+    async def stand_still() -> None:
+        entered.set()
+        await open_gate.wait()
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        await ctx.step(stand_still)
+
+    browser, client = await office.signed_in(), await office.client()
+    handle = await harness.start(order)
+    await entered.wait()  # and no heartbeat since
+
+    page = text_of(await browser.get(f"{UI}/workers"))
+    (worker,) = (await client.get(f"{DEFAULT}/workers")).json()["workers"]
+
+    assert "1 of 100 slots" in page
+    assert (worker["active"], worker["slots"]) == (1, 100)
+    open_gate.set()
+    await handle.result()
+    assert "0 of 100 slots" in text_of(await browser.get(f"{UI}/workers"))
 
 
 async def fill(shop: Shop, harness: Harness) -> None:

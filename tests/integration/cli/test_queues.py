@@ -97,6 +97,7 @@ def test_json_has_the_same_with_stable_names(either: Scene) -> None:
         "waiting": 1,
         "paused": 1,
         "ended_per_minute": 4.0,
+        "ended_is_estimate": False,
         "workers": 1,
         "slots": 5,
         "is_paused": False,

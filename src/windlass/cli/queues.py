@@ -28,7 +28,7 @@ FIRST_TO_GO = ("paused", "waiting", "later", "running")
 NONE_YET = (
     "No queues yet: there is one as soon as a run is in it, or a worker serves it.",
     "  start a run:    windlass start MODULE:APP WORKFLOW",
-    "  serve a queue:  windlass worker MODULE:APP --queue NAME",
+    "  serve them:     windlass worker MODULE:APP",
 )
 
 

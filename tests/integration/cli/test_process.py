@@ -193,7 +193,7 @@ def test_a_worker_serves_the_app_of_the_current_folder_until_it_is_told_to_stop(
         ended = json.loads(process.stdout.read())
         assert process.wait(PATIENCE) == 0
 
-    about = {"app": "shop:app", "queues": ["default"], "slots": 3, "namespace": "default"}
+    about = {"app": "shop:app", "queues": ["default"], "left_out": [], "slots": 3, "namespace": "default"}
     assert (begun, ended) == ({"event": "serving", **about}, {"event": "stopped", **about})
     assert scene.json("show", "--key", "order-7")["output"] == "order 7 done"
 

@@ -55,6 +55,7 @@ UNSAID = {
     "FailStep": {"namespace", "run_id", "token"},  # of the request, which is about one run
     "WaitStep": {"namespace", "run_id", "token"},
     "RegisterRequest": {"lock", "is_remote"},  # there is no lock that a server could probe
+    "RegisterResponse": {"lock"},
     "PollRequest": {"is_remote"},  # every poll of the wire is
     "ClaimedRun": {"asked_at"},  # by the clock of the worker
     "PublishEvent": {"namespace"},

@@ -454,7 +454,7 @@ HOT = {
     "note_pipeline_poll": hot(lambda tx: tx.polls.note_for_pipelines(NAMESPACE, id=WORKER, poll=2), WORKERS, OPEN),
     "find_worker": hot(lambda tx: tx.workers.find(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "lock_runs_of_worker": hot(lambda tx: tx.runs.lock_held_by(NAMESPACE, worker=WORKER), HOLDER),
-    "slots_in_use": hot(lambda tx: tx.workers.slots_in_use(NAMESPACE, id=WORKER), WORKERS, OPEN, HOLDER, KEEPER),
+    "slots_in_use": hot(lambda tx: tx.runs.slots_in_use(NAMESPACE, worker=WORKER), WORKERS, OPEN, HOLDER, KEEPER),
     "live_workers": hot(lambda tx: tx.workers.live(NAMESPACE), OPEN, HOLDER, KEEPER),
     "stop_worker": hot(lambda tx: tx.workers.stop(NAMESPACE, id=WORKER), WORKERS, OPEN),
     "log_after: from the beginning": hot(lambda tx: tx.prune.log_after(NAMESPACE, after=0, limit=10), LOG_ORDER),

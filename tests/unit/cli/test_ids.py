@@ -29,7 +29,6 @@ def find(ids: Sequence[str], text: str) -> str:
 @given(ids=some.lists(IDS, min_size=1, max_size=40, unique=True), length=some.integers(5, 30), data=some.data())
 def test_the_one_that_begins_like_this_is_found_among_all(ids: list[str], length: int, data: some.DataObject) -> None:
     text = data.draw(some.sampled_from(ids))[:length]
-
     alike = [id for id in ids if id.startswith(text)]
 
     if len(alike) == 1:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from windlass.model.commands import Outcome
 from windlass.model.page import ListRuns
-from windlass.model.run import Run, RunId, RunStatus, RunView
+from windlass.model.run import Run, RunId, RunStatus, RunView, WorkerId
 from windlass.model.time import Instant
 from windlass.model.worker import Served
 from windlass.store.rows import RUN_STATUS, outcome_from_row, run_from_row, view_from_row
@@ -63,6 +63,11 @@ class RunReads:
     async def load(self, namespace: str, id: RunId) -> Run | None:
         row = await self._connection.first("load_run", namespace=namespace, id=id)
         return None if row is None else run_from_row(row)
+
+    async def slots_in_use(self, namespace: str, *, worker: WorkerId) -> int:
+        """How many runs and pipelines a worker holds now; its own count is as old as its last sign of life."""
+        row = await self._connection.first("slots_in_use", namespace=namespace, id=worker)
+        return 0 if row is None else int(row[0])
 
     async def endings(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Ending]:
         rows = await self._connection.all("endings_of_runs", namespace=namespace, ids=ids)

@@ -90,11 +90,6 @@ class WorkerQueries:
         row = await self._connection.first("find_worker", namespace=namespace, id=id)
         return None if row is None else worker_from_row(row)
 
-    async def slots_in_use(self, namespace: str, *, id: WorkerId) -> int:
-        """How many runs and pipelines a worker holds now; its own count is as old as its last sign of life."""
-        row = await self._connection.first("slots_in_use", namespace=namespace, id=id)
-        return 0 if row is None else int(row[0])
-
     async def probed(self, namespace: str, *, by: WorkerId, everyone: bool) -> list[Worker]:
         """Workers with a lock that hold claims, stopped or not, or all with a lock; and the one that asks, if it is
         there."""

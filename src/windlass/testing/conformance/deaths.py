@@ -270,8 +270,7 @@ class DeathConformance:
             await pair.second.work.heartbeat(beating(OTHER_WORKER))
         assert not (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
 
-        registered = await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED))
-        assert registered.lock is pair.lock
+        assert (await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED))).lock is pair.lock
         assert (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
         assert await pair.probe(everyone=True) == ()
         await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)

@@ -36,7 +36,7 @@ async def page(ctx: windlass.Context, firing: windlass.Firing) -> str:
 
 
 async def shop() -> None:
-    async with app, app.worker():  # of the queue "default": it executes orders, and pages nobody
+    async with app, app.worker(queues=["default"]):  # it executes orders, and pages nobody
         handle = await app.start(order, "7")
         try:
             await handle.result()

@@ -19,11 +19,11 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, TypeVarTuple, Unpack, overload
 
 from windlass import process
 from windlass.client.asks import Asks
@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
+
+# Told once a worker is there: which queues it serves, which it leaves out because its key allows no more, its slots.
+Say: TypeAlias = Callable[[Sequence[str], Sequence[str], int], None]
 
 SLOTS = 100
 MAX_SLOTS = 10_000
@@ -139,11 +142,15 @@ class App(Declarations, Asks):
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None  # where the loop stood when it heard of it helps nobody
 
-    def serve(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> None:
+    def serve(self, *, queues: Iterable[str] | None = None, slots: int = SLOTS) -> None:
         """Execute runs until SIGINT or SIGTERM, then let running bodies end. Blocks.
 
-        A second Ctrl-C exits at once, with code 130. It also returns once its worker was asked to leave, and has left.
+        Without `queues`, in every queue that something declared here is in, and in "default". A second Ctrl-C exits at
+        once, with code 130. It also returns once its worker was asked to leave, and has left.
         """
+        self._serve_saying(_say_serving, queues=queues, slots=slots)
+
+    def _serve_saying(self, say: Say, *, queues: Iterable[str] | None, slots: int) -> None:
         self._opening.check_free("app.serve()", '"async with app.worker():"')
         if threading.current_thread() is not threading.main_thread():
             raise NotAllowed(
@@ -151,17 +158,25 @@ class App(Declarations, Asks):
             )
         for module in ("windlass.embedded", "windlass.worker.worker"):
             import_module(module)  # now, so that it is loaded when the collector is told what stays
-        process.run(self._serve(queues, slots))
+        process.run(self._serve(queues, slots, say=say))
 
     @asynccontextmanager
-    async def worker(self, *, queues: Iterable[str] = ("default",), slots: int = SLOTS) -> AsyncIterator[None]:
-        """Execute runs in this process while the block lasts: `async with app.worker(): …`."""
-        async with self._telemetry.serving(), self._working(queues, slots):
+    async def worker(self, *, queues: Iterable[str] | None = None, slots: int = SLOTS) -> AsyncIterator[None]:
+        """Execute runs in this process while the block lasts: `async with app.worker(): …`.
+
+        Without `queues`, in every queue that something declared here is in by now, or will be, and in "default".
+        """
+        async with self._telemetry.serving(), self._working(queues, slots, say=_say_serving):
             yield
 
     @asynccontextmanager
     async def _working(
-        self, queues: Iterable[str], slots: int = SLOTS, *, is_script: bool = False
+        self,
+        queues: Iterable[str] | None,
+        slots: int = SLOTS,
+        *,
+        say: Say | None = None,
+        is_script: bool = False,
     ) -> AsyncIterator[None]:
         """A worker, as part of a program that keeps working; or as the means of a script, which changes nothing else.
 
@@ -170,7 +185,7 @@ class App(Declarations, Asks):
         from windlass.worker.host import Doors, Durations
         from windlass.worker.worker import Worker
 
-        lanes = _check_queues(queues)
+        given = None if queues is None else _check_queues(queues)
         check_limit(slots, what="slots", low=1, high=MAX_SLOTS)
         if not self._registry.workflows and not self._registry.handlers.pipelines:
             log.warning(
@@ -184,7 +199,7 @@ class App(Declarations, Asks):
             clock=self._clock,
             ids=opened.ids,
             namespace=self._namespace,
-            queues=lanes,
+            queues=given,
             slots=slots,
             durations=Durations(
                 visibility_for=self._settings.visibility_for,
@@ -200,13 +215,15 @@ class App(Declarations, Asks):
             await worker.start()
             self._workers.append(worker)
             try:
+                if say is not None:
+                    say(worker.lanes.queues, worker.lanes.left_out, slots)
                 yield
             finally:
                 await self._stop(worker)
 
     @asynccontextmanager
     async def lifespan(
-        self, web: object = None, /, *, queues: Iterable[str] = ("default",), slots: int = SLOTS
+        self, web: object = None, /, *, queues: Iterable[str] | None = None, slots: int = SLOTS
     ) -> AsyncIterator[None]:
         """Execute runs for the time of a web app: `Starlette(lifespan=app.lifespan)`, `FastAPI(lifespan=app.lifespan)`.
 
@@ -314,10 +331,10 @@ class App(Declarations, Asks):
             finally:
                 await self._release()
 
-    async def _serve(self, queues: Iterable[str], slots: int) -> None:
+    async def _serve(self, queues: Iterable[str] | None, slots: int, *, say: Say) -> None:
         try:
             with process.stop_on_signal("Stopping: running bodies may end.") as stopped:
-                async with self.worker(queues=queues, slots=slots):
+                async with self._telemetry.serving(), self._working(queues, slots, say=say):
                     await process.first_of(stopped, self._workers[-1].drain.is_over)
         finally:
             await self._release()
@@ -357,6 +374,10 @@ def _shown(url: str) -> str:
     location = parse_url(url)
     is_file = location.kind == "sqlite" and location.target != ":memory:"
     return str(Path(location.target).absolute()) if is_file else location.shown
+
+
+def _say_serving(queues: Sequence[str], left_out: Sequence[str], slots: int) -> None:
+    log.info("Serving queues %s, %s slots", ", ".join(queues), slots)
 
 
 def _check_queues(queues: Iterable[str]) -> tuple[str, ...]:

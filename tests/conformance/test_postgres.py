@@ -49,6 +49,7 @@ from windlass.testing.conformance import (
     RetryConformance,
     ScheduleConformance,
     SignalConformance,
+    SlotConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -128,6 +129,9 @@ class TestLog(LogConformance): ...
 
 
 class TestWorkers(WorkerConformance): ...
+
+
+class TestSlots(SlotConformance): ...
 
 
 class TestDeaths(DeathConformance): ...

@@ -44,6 +44,7 @@ from windlass.testing.conformance import (
     RetryConformance,
     ScheduleConformance,
     SignalConformance,
+    SlotConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -92,6 +93,9 @@ class TestLog(LogConformance): ...
 
 
 class TestWorkers(WorkerConformance): ...
+
+
+class TestSlots(SlotConformance): ...
 
 
 class TestDeaths(DeathConformance): ...

@@ -43,6 +43,7 @@ from windlass.testing.conformance import (
     RetryConformance,
     ScheduleConformance,
     SignalConformance,
+    SlotConformance,
     StartConformance,
     StepConformance,
     TransactionConformance,
@@ -90,6 +91,9 @@ class TestLog(LogConformance): ...
 
 
 class TestWorkers(WorkerConformance): ...
+
+
+class TestSlots(SlotConformance): ...
 
 
 async def test_there_is_no_lock_and_so_nobody_to_look_for(store: Store, clock: FakeClock) -> None:

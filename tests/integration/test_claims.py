@@ -267,7 +267,7 @@ async def test_a_heartbeat_touches_no_run(shop: Harness) -> None:
 
     for number in range(3):
         shop.clock.advance("99s")
-        beat = Heartbeat(namespace="default", id=worker.id, active=2, completed=number, failed=1)
+        beat = Heartbeat(namespace="default", id=worker.id, active=5, completed=number, failed=1)
         await worker.work.heartbeat(beat)
 
     assert [await row_of(shop, handle) for handle in handles] == before

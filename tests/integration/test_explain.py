@@ -42,15 +42,24 @@ async def order_of(harness: Harness, **options: Any) -> Handle[Any]:
     return await harness.start(order, **options)
 
 
-async def register(worker: ByHand, *, served: Served | None = None, slots: int = 2, active: int = 0) -> LockKind | None:
+async def register(worker: ByHand, *, served: Served | None = None, slots: int = 2) -> LockKind | None:
     """Enter a worker that is never heard of again."""
     served = served or Served("default", "order")
-    lock = await worker.work.register_worker(
+    registered = await worker.work.register_worker(
         RegisterWorker(namespace="default", id=worker.id, host="alpha", pid=71, served=(served,), slots=slots)
     )
-    beat = Heartbeat(namespace="default", id=worker.id, active=active, completed=0, failed=0)
+    beat = Heartbeat(namespace="default", id=worker.id, active=0, completed=0, failed=0)
     await worker.work.heartbeat(beat)
-    return lock
+    return registered.lock
+
+
+async def busy_worker(harness: Harness, name: str = "A", *, runs: int) -> None:
+    """A worker that executes that many others."""
+    worker = ByHand(harness, name)
+    await register(worker)
+    for _ in range(runs):
+        await order_of(harness)
+        await worker.claim_one()
 
 
 async def test_a_sleeping_run(open_shared: OpenHarness) -> None:
@@ -218,7 +227,7 @@ async def test_a_run_whose_claim_has_ended(open_shared: OpenHarness) -> None:
     await hand.claim_one()
     harness.clock.advance("5m10s")
     alone = await explained(harness, handle)
-    await register(ByHand(harness, "B"), active=1)
+    await register(ByHand(harness, "B"))
 
     found = await explained(harness, handle)
 
@@ -226,7 +235,7 @@ async def test_a_run_whose_claim_has_ended(open_shared: OpenHarness) -> None:
     assert (alone.code, alone.text) == ("no_worker", f"{told} No live worker runs 'order'. {START}")
     assert (found.code, found.text) == (
         "claim_ended",
-        f"{told} 1 live worker serves it, with 1 of 2 slots taken; one of them should take it at any moment.",
+        f"{told} 1 live worker serves it, with 0 of 2 slots taken; one of them should take it at any moment.",
     )
 
 
@@ -357,8 +366,8 @@ async def test_a_run_of_another_version(open_shared: OpenHarness) -> None:
 
 async def test_a_run_that_is_due(open_shared: OpenHarness) -> None:
     harness = await open_shared(has_worker=False)
+    await busy_worker(harness, runs=1)
     handle = await order_of(harness)
-    await register(ByHand(harness, "A"), active=1)
     await register(ByHand(harness, "B"))
 
     found = await explained(harness, handle)
@@ -386,8 +395,8 @@ async def test_a_run_that_stays_due_though_workers_are_free(open_shared: OpenHar
 
 async def test_a_run_whose_workers_are_full(open_shared: OpenHarness) -> None:
     harness = await open_shared(has_worker=False)
+    await busy_worker(harness, runs=2)
     handle = await order_of(harness)
-    await register(ByHand(harness), active=2)
 
     found = await explained(harness, handle)
 

@@ -578,7 +578,7 @@ async def test_what_is_published_reaches_the_pipelines_of_the_program_through_ei
     lines = program.topic("lines", str)
     printed: list[str] = []
 
-    @program.pipeline("printing").consumer(lines, batch=10)
+    @program.pipeline("printing", queue="press").consumer(lines, batch=10)
     async def print_lines(ctx: windlass.NextContext, events: list[windlass.TopicEvent[str]]) -> None:
         printed.extend(event.payload for event in events)
 

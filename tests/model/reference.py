@@ -121,7 +121,7 @@ class Reference(Planning):
         return tuple(self.inbox.get(run_id, []))
 
     def list_workers(self, namespace: str) -> tuple[Worker, ...]:
-        living = [worker for worker in self.workers.values() if worker.stopped_at is None]
+        living = [self._counted(worker) for worker in self.workers.values() if worker.stopped_at is None]
         return tuple(sorted(living, key=lambda worker: (-worker.seen_at, worker.id)))
 
     # For those who execute

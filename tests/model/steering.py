@@ -283,7 +283,11 @@ class Steering(Waits):
             worker.is_draining = True
             data = None if by is None else msgspec.json.encode({"by": by})
             self.log.setdefault(id, []).append(Entry(id, "online", "draining", "drain", self.now, data))
-        return replace(worker, active=sum(run.worker == id for run in self.runs.values()))
+        return self._counted(worker)
+
+    def _counted(self, worker: Worker) -> Worker:
+        """How many of its slots are in use now; the row has what it said last."""
+        return replace(worker, active=sum(run.worker == worker.id for run in self.runs.values()))
 
     def list_gates(self, namespace: str) -> tuple[Gate, ...]:
         return tuple(gate for _, gate in sorted(self.gates.items()) if gate.is_paused)

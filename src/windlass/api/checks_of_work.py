@@ -51,8 +51,8 @@ from windlass.rules.limits import (
     check_visibility,
     check_worker_id,
 )
+from windlass.rules.workers import MOST_LANES
 
-MOST_LANES = 1_000
 MOST_SLOTS = 10_000
 LONGEST_TEXT = 64 * 1024  # of a failure: its message, its traceback
 LONGEST_AWAITED = 2_000

@@ -38,6 +38,7 @@ from windlass.model.commands import (
     PauseRun,
     Probed,
     ProbeWorkers,
+    Registered,
     RegisterWorker,
     ResumeRun,
     RetryRun,
@@ -68,7 +69,7 @@ from windlass.model.schedule_commands import (
 )
 from windlass.model.step import Step, StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import EndedRuns, LockKind, Worker
+from windlass.model.worker import EndedRuns, Worker
 
 
 class Runs(Protocol):
@@ -209,8 +210,8 @@ class Schedules(Protocol):
 class Workers(Protocol):
     """For workers, about themselves."""
 
-    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
-        """Enter a worker, with a lock that tells its death where there can be one. Answers with its kind."""
+    async def register_worker(self, command: RegisterWorker) -> Registered:
+        """Enter a worker, with a lock that tells its death where there can be one."""
         ...
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:

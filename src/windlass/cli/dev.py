@@ -35,8 +35,8 @@ def dev(
 ) -> None:
     """Serve the database on this machine, and execute the runs of an app beside it, until Ctrl-C.
 
-    For trying things out: one command in place of windlass server and windlass worker. Without --queue, all queues that
-    workflows of the app name are served. Without an app it is a server alone.
+    For trying things out: one command in place of windlass server and windlass worker. Without --queue, every queue
+    that the app names is served. Without an app it is a server alone.
     """
     settings = session.settings
     with configured(log_format or settings.log_format, log_level or settings.log_level):
@@ -51,21 +51,16 @@ def dev(
         if target is None or app is None:
             process.run(serve_alone(session, options, has_link=True))
         else:
-            lanes = queues or _queues_of(app)
-            process.run(_work_and_serve(session, target, options, app=app, queues=lanes, slots=slots))
+            process.run(_work_and_serve(session, target, options, app=app, queues=queues or None, slots=slots))
     if session.is_json:
         session.screen.write_json({"event": "stopped"}, is_line=True)
 
 
-def _queues_of(app: App) -> tuple[str, ...]:
-    return tuple(sorted({"default", *(definition.queue for definition in app._registry.workflows)}))
-
-
 async def _work_and_serve(
-    session: Session, target: str, options: ServerOptions, *, app: App, queues: tuple[str, ...], slots: int
+    session: Session, target: str, options: ServerOptions, *, app: App, queues: tuple[str, ...] | None, slots: int
 ) -> None:
     """The server leaves first, then the worker, and the database is closed last."""
-    about = {"app": target, "queues": list(queues), "slots": slots, "namespace": app._namespace}
+    about = {"app": target, "queues": list(queues or app._registry.queues), "slots": slots, "namespace": app._namespace}
     check_options(options)
     try:
         with process.stop_on_signal(grace_text(options)) as stopped:

@@ -1,4 +1,4 @@
-"""Which work item or signal is meant: by its id, or by the beginning of it."""
+"""Which run, work item or signal is meant: by its id, or by the beginning of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from windlass.cli.lookup import ID_LENGTH, SHOWN_CANDIDATES
 from windlass.errors import InvalidInput, NotFound
 
-LAST = "Z"  # no character of an id sorts behind it
-LETTERS = "[0-9A-HJKMNP-TV-Z]"
+ID_LENGTH = 30
+SHOWN_CANDIDATES = 4
+LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # of an id, as they sort
 
 
 class IdKind(Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class IdKind(Struct, frozen=True, kw_only=True):
 
     def is_meant(self, text: str) -> bool:
         """Does this look like one of these ids, or like the beginning of one?"""
-        return re.fullmatch(f"{self.prefix}{LETTERS}{{1,26}}", text) is not None
+        return re.fullmatch(f"{self.prefix}[{LETTERS}]{{1,26}}", text) is not None
 
     def check(self, text: str) -> str:
         """The beginning of an id; the prefix itself may be left out."""
@@ -36,14 +36,14 @@ class IdKind(Struct, frozen=True, kw_only=True):
             )
         return whole
 
-    async def find(self, text: str, *, list_before: Callable[[str, int], Awaitable[Sequence[str]]]) -> str:
+    async def find(self, text: str, *, list_before: Callable[[str | None, int], Awaitable[Sequence[str]]]) -> str:
         """The id meant. Raises NotFound, or InvalidInput naming the candidates if several begin like this.
 
-        `list_before` answers with the ids in front of one, the newest first, and at most so many.
+        `list_before` answers with the ids in front of one, or all, the newest first, and at most so many.
         """
         if len(text) == ID_LENGTH:
             return text
-        found = await list_before(text.ljust(ID_LENGTH, LAST), SHOWN_CANDIDATES + 1)
+        found = await list_before(self._behind(text), SHOWN_CANDIDATES + 1)
         candidates = [id for id in found if id.startswith(text)]
         if not candidates:
             raise NotFound(self.noun, text)
@@ -52,3 +52,11 @@ class IdKind(Struct, frozen=True, kw_only=True):
             message = f"Several {self.noun}s begin with {text!r}: {names}. Write more of the id."
             raise InvalidInput(message, reason="ambiguous_id", path=self.noun.upper())
         return candidates[0]
+
+    def _behind(self, text: str) -> str | None:
+        """The first id behind all that begin like this: a server takes whole ids only. None: nothing is behind them."""
+        body = text.removeprefix(self.prefix).rstrip(LETTERS[-1])
+        if not body:
+            return None
+        following = LETTERS[LETTERS.index(body[-1]) + 1]
+        return f"{self.prefix}{body[:-1]}{following}".ljust(ID_LENGTH, LETTERS[0])

@@ -12,7 +12,8 @@ from rich.text import Text as Line
 from windlass.api.service import Access
 from windlass.assembly import Opened
 from windlass.cli import records
-from windlass.cli.lookup import ID_LENGTH, SHOWN_CANDIDATES, shortest
+from windlass.cli.ids import ID_LENGTH, SHOWN_CANDIDATES
+from windlass.cli.lookup import shortest
 from windlass.cli.runs import age
 from windlass.cli.session import Session, Text, shared_options
 from windlass.cli.terminal import UNLIMITED, Glyphs, cut, escape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ import click
 from msgspec.structs import replace
 
 from windlass.api.service import Runs
+from windlass.cli.ids import ID_LENGTH, IdKind
 from windlass.cli.session import Text
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.page import ListRuns
@@ -21,29 +21,14 @@ from windlass.rules.limits import check_key
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-ID_LENGTH = 30
-BEHIND = "~"  # sorts behind every character of an id
-PREFIX = re.compile("run_[0-9A-HJKMNP-TV-Z]{0,26}")
-SHOWN_CANDIDATES = 4
+RUN = IdKind(prefix="run_", noun="run")
 PAGE = 500
 
 
 def check_meant(text: str) -> str:
     """The beginning of a run id, or that of a graph with the name of one of its jobs: run_01J…/test[3.11]."""
     graph, slash, job = text.partition("/")
-    return check_prefix(graph) + (f"/{check_job_name(job)}" if slash else "")
-
-
-def check_prefix(text: str) -> str:
-    """The beginning of a run id; "run_" itself may be left out."""
-    prefix = text if text.startswith("run_") else f"run_{text}"
-    if len(prefix) == len("run_") or PREFIX.fullmatch(prefix) is None:
-        raise InvalidInput(
-            f'{text[:60]!a} is no run id: "run_" and 26 digits and capital letters, or the beginning of that.',
-            reason="invalid_id",
-            path="RUN",
-        )
-    return prefix
+    return RUN.check(graph) + (f"/{check_job_name(job)}" if slash else "")
 
 
 def run_arguments(command: Command, *, metavar: str = "RUN") -> Command:
@@ -65,18 +50,12 @@ async def find(runs: Runs, run: str | None, *, key: str | None, namespace: str) 
     if "/" in run:
         graph, _, job = run.partition("/")
         return await _job_of(runs, await find(runs, graph, key=None, namespace=namespace), job)
-    if len(run) == ID_LENGTH:
-        return await runs.get_run(namespace, RunId(run))
-    # Ids sort by text and the list goes backwards from `before`: those that begin alike come first.
-    page = await runs.list_runs(ListRuns(namespace=namespace, before=run + BEHIND, limit=SHOWN_CANDIDATES + 1))
-    candidates = [item.id for item in page.runs if item.id.startswith(run)]
-    if not candidates:
-        raise NotFound("run", run)
-    if len(candidates) > 1:
-        names = ", ".join(candidates[:SHOWN_CANDIDATES]) + (", …" if len(candidates) > SHOWN_CANDIDATES else "")
-        message = f"Several runs begin with {run!r}: {names}. Write more of the id."
-        raise InvalidInput(message, reason="ambiguous_id", path="RUN")
-    return await runs.get_run(namespace, candidates[0])
+
+    async def list_before(id: str | None, limit: int) -> Sequence[str]:
+        page = await runs.list_runs(ListRuns(namespace=namespace, before=id, limit=limit))
+        return [item.id for item in page.runs]
+
+    return await runs.get_run(namespace, RunId(await RUN.find(run, list_before=list_before)))
 
 
 async def _job_of(runs: Runs, graph: RunView, job: str) -> RunView:

@@ -17,7 +17,7 @@ from windlass.cli.terminal import STATUS_STYLES, UNLIMITED, Glyphs, Screen, cut,
 from windlass.model.gate import Gate
 from windlass.model.queue import QueueView
 from windlass.model.run import RunStatus
-from windlass.rules.queues import warning
+from windlass.rules.queues import about, warning
 
 DIM = "bright_black"
 ALARM = "bold red"
@@ -28,7 +28,7 @@ FIRST_TO_GO = ("paused", "waiting", "later", "running")
 NONE_YET = (
     "No queues yet: there is one as soon as a run is in it, or a worker serves it.",
     "  start a run:    windlass start MODULE:APP WORKFLOW",
-    "  serve a queue:  windlass worker MODULE:APP --queue NAME",
+    "  serve them:     windlass worker MODULE:APP",
 )
 
 
@@ -85,7 +85,7 @@ def table(views: Sequence[QueueView], *, width: int, glyphs: Glyphs) -> Table:
         "later": [_count(view.later) for view in views],
         "waiting": [_count(view.waiting) for view in views],
         "paused": [_count(view.paused, style=STATUS_STYLES[RunStatus.PAUSED]) for view in views],
-        "ended/min": [_rate(view.ended_per_minute) for view in views],
+        "ended/min": [_rate(view) for view in views],
         "workers": [_workers(view) for view in views],
     }
     room = _fit(columns, width=width)
@@ -133,9 +133,10 @@ def _oldest(view: QueueView) -> Text:
     return Text("" if view.oldest_due_at is None else age(view.oldest_due_at, now=view.at))
 
 
-def _rate(rate: float) -> Text:
+def _rate(view: QueueView) -> Text:
+    rate = view.ended_per_minute
     shown = f"{rate:.1f}" if 0 < rate < 10 and rate != int(rate) else f"{rate:,.0f}"
-    return Text(shown, style="" if rate else DIM)
+    return Text(about(shown, is_estimate=view.ended_is_estimate), style="" if rate else DIM)
 
 
 def _workers(view: QueueView) -> Text:

@@ -17,7 +17,7 @@ from windlass.api.service import Runs
 from windlass.assembly import Opened
 from windlass.cli import records
 from windlass.cli import session as sessions
-from windlass.cli.lookup import check_prefix, find, shortest
+from windlass.cli.lookup import RUN, find, shortest
 from windlass.cli.session import Session, shared_options
 from windlass.cli.targets import gate_words
 from windlass.cli.terminal import STATUS_STYLES, UNLIMITED, Glyphs, cut, escape, status_glyph
@@ -74,7 +74,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 @click.option("--workflow", "--name", "name", type=sessions.Text(), help="Only runs of this workflow.")
 @click.option("--queue", type=sessions.Text(), help="Only runs in this queue.")
 @click.option("--since", type=Span(), help='Only runs started within this time: "90s", "2h", "7d".')
-@click.option("--parent", type=sessions.Text(check_prefix), metavar="RUN", help="Only children of this run.")
+@click.option("--parent", type=sessions.Text(RUN.check), metavar="RUN", help="Only children of this run.")
 @click.option("--schedule", type=sessions.Text(), metavar="NAME", help="Only runs that this schedule has started.")
 @click.option("--key", type=sessions.Text(check_key), help="Only the run that was started with this key.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many.")

@@ -79,7 +79,7 @@ def send(
 
 def _told_apart(words: Sequence[str], *, key: str | None) -> tuple[str | None, str, Value]:
     """Which word is what: with --key there is no RUN in front."""
-    if key is not None and lookup.PREFIX.fullmatch(words[0]):  # it would be taken for the event
+    if key is not None and lookup.RUN.is_meant(words[0]):  # it would be taken for the event
         lookup.check_one_given(words[0], key=key)
     needed = 2 if key is not None else 3
     if len(words) != needed:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -34,20 +36,24 @@ def worker(
 ) -> None:
     """Execute the runs of an app until Ctrl-C or SIGTERM; running bodies may end then.
 
-    MODULE is imported from the current folder. Without --queue, the queue "default" is served.
+    MODULE is imported from the current folder. Without --queue, every queue that the app names is served.
     """
     settings, _ = read_settings()  # the app reads them too, and says then what is wrong with them
     with configured(log_format or settings.log_format, log_level or settings.log_level):
-        _serve(session, target, queues=queues or ("default",), slots=slots)
+        _serve(session, target, queues=queues or None, slots=slots)
 
 
-def _serve(session: Session, target: str, *, queues: tuple[str, ...], slots: int) -> None:
+def _serve(session: Session, target: str, *, queues: tuple[str, ...] | None, slots: int) -> None:
     app = take_app(session, target)
-    about = {"app": target, "queues": list(queues), "slots": slots, "namespace": app._namespace}
-    if session.is_json:
-        session.screen.write_json({"event": "serving", **about}, is_line=True)
-    else:
-        logging.getLogger("windlass").info("Serving %s: queues %s, %s slots", target, ", ".join(queues), slots)
-    app.serve(queues=queues, slots=slots)
+    about: dict[str, Any] = {"app": target, "slots": slots, "namespace": app._namespace}
+
+    def say(served: Sequence[str], left_out: Sequence[str], slots: int) -> None:
+        about.update(queues=list(served), left_out=list(left_out))
+        if session.is_json:
+            session.screen.write_json({"event": "serving", **about}, is_line=True)
+        else:
+            logging.getLogger("windlass").info("Serving %s: queues %s, %s slots", target, ", ".join(served), slots)
+
+    app._serve_saying(say, queues=queues, slots=slots)
     if session.is_json:
         session.screen.write_json({"event": "stopped", **about}, is_line=True)

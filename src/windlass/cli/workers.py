@@ -14,7 +14,8 @@ from rich.text import Text as Line
 
 from windlass.api.service import Control, Runs
 from windlass.cli import records
-from windlass.cli.lookup import ID_LENGTH, SHOWN_CANDIDATES, shortest
+from windlass.cli.ids import ID_LENGTH, SHOWN_CANDIDATES
+from windlass.cli.lookup import shortest
 from windlass.cli.runs import age
 from windlass.cli.session import Session, Text, shared_options
 from windlass.cli.terminal import UNLIMITED, Glyphs, cut, escape
@@ -99,8 +100,8 @@ def drain(session: Session, /, worker: str, *, by: str | None) -> None:
         session.screen.write_json(records.worker(found, now=session.now(), silent_for=silent_for))
         return
     who = f"{found.id} on {escape(found.host)} (pid {found.pid})"
-    ended = "its run has ended" if found.active == 1 else f"its {found.active:,} runs have ended"
-    then = f"goes once {ended} or its grace is over" if found.active else "goes at once"
+    where = "" if found.active == 1 else f" in {found.active:,} slots"
+    then = f"goes once what it has at work{where} has ended or its grace is over" if found.active else "goes at once"
     line = f"{who} is asked to leave: it takes nothing new, and {then}. See: {session.advise('windlass workers')}"
     session.screen.write(session.screen.draw_whole(Line(line)))
 

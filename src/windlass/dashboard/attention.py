@@ -296,12 +296,13 @@ def tiles(seen: Situation, to: To) -> list[dict[str, str]]:
     queues = seen.queues
     live = sum(standing(item, now=seen.now, silent_for=LIVE_FOR) is Standing.ONLINE for item in seen.workers)
     oldest = min((queue.oldest_due_at for queue in queues if queue.oldest_due_at is not None), default=None)
+    ended, is_estimate = sum(item.ended_per_minute for item in queues), any(item.ended_is_estimate for item in queues)
     told = (
         ("running", f"{sum(item.running for item in queues):,}", to("runs", status="running")),
         ("due", f"{sum(item.due for item in queues):,}", to("queues")),
         ("oldest due", "–" if oldest is None else between(oldest, seen.now), to("queues")),
         ("waiting, or due later", f"{sum(item.waiting + item.later for item in queues):,}", to("queues")),
-        ("ended per minute", f"{sum(item.ended_per_minute for item in queues):,.0f}", to("runs")),
+        ("ended per minute", queue_rules.about(f"{ended:,.0f}", is_estimate=is_estimate), to("runs")),
         ("worker" if live == 1 else "workers", f"{live:,}", to("workers")),
     )
     return [{"label": label, "value": value, "url": url} for label, value, url in told]

@@ -31,6 +31,7 @@ from windlass.define.workflows import Identity, Workflows, identity_of, refuse_r
 from windlass.errors import AlreadyExists, InvalidInput, NotFound
 from windlass.model.schedule_commands import PutSchedule
 from windlass.rules.limits import check_name
+from windlass.rules.queues import DEFAULT_QUEUE
 
 
 class Registry(Workflows):
@@ -46,6 +47,12 @@ class Registry(Workflows):
         self._described: WeakKeyDictionary[Callable[..., Any], StepDefinition] = WeakKeyDictionary()
         self.handlers = Handlers(self._tell)
         self.signals = SignalDeclarations(self)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Every queue that something declared here is in, and the one of whatever names none."""
+        pipelines = (spec.queue for spec in self.handlers.pipeline_commands())
+        return tuple(sorted({DEFAULT_QUEUE, *(item.queue for item in self.workflows), *pipelines}))
 
     def declare_step(
         self, function: Callable[..., Any], *, local: Mapping[str, Any] | None = None, **options: Any

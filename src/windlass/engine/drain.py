@@ -36,7 +36,7 @@ async def drain_worker(parts: Parts, namespace: str, id: WorkerId, *, by: str | 
             await tx.log.append([_noted(namespace, id, deed)])
             await audit.note(tx, namespace, subject=id, before=Standing.ONLINE, after=Standing.DRAINING)
         worker = await _there(tx, namespace, id)
-        return replace(worker, active=await tx.runs.count_held_by(namespace, worker=id))
+        return replace(worker, active=await tx.runs.slots_in_use(namespace, worker=id))
 
     worker = await parts.run_tx("drain_worker", ask)
     parts.hub.publish(worker_topic(namespace, id))

@@ -56,6 +56,7 @@ from windlass.model.commands import (
     Outcome,
     Probed,
     ProbeWorkers,
+    Registered,
     RegisterWorker,
     SendEvent,
     Sent,
@@ -71,7 +72,7 @@ from windlass.model.queue import QueueView
 from windlass.model.run import LogEntry, RunId, RunView, WorkerId
 from windlass.model.step import Step, StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import EndedRuns, LockKind, Worker
+from windlass.model.worker import EndedRuns, Worker
 from windlass.notify.local import Hub, Subscription, worker_topic
 from windlass.rules.limits import check_worker_id
 from windlass.runtime import Clock, Ids, Rng
@@ -222,7 +223,7 @@ class EngineWorkers:
         self._parts = parts
         self._listening: dict[tuple[str, WorkerId], Subscription] = {}
 
-    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+    async def register_worker(self, command: RegisterWorker) -> Registered:
         return await death.register_worker(self._parts, command)
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:

@@ -51,6 +51,14 @@ class RegisterWorker(Struct, frozen=True, kw_only=True):
     is_return: bool = False  # not a new start: what it was asked for before, such as to drain, stays asked for
     is_remote: bool = False  # in another process than the engine, whose locks tell nothing about its death
     pipelines: tuple[ServedPipeline, ...] = ()
+    leaves_out: bool = False  # queues that its key does not allow are left out, and not refused
+
+
+class Registered(Struct, frozen=True, kw_only=True):
+    """A worker is on record."""
+
+    lock: LockKind | None = None  # that tells its death; none: nothing but its silence does
+    left_out: tuple[str, ...] = ()  # queues it asked for, and its key does not allow
 
 
 class ProbeWorkers(Struct, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ class QueueView(Struct, frozen=True, kw_only=True):
     paused: int = 0
     oldest_due_at: Instant | None = None  # since when the run that is due for the longest has been due
     ended_per_minute: float = 0.0
+    ended_is_estimate: bool = False  # too many ended to be counted: it is what the last of them come to
     workers: int = 0  # live ones that take runs of it
     slots: int = 0  # of these together, for all the queues they serve
     gate: Gate | None = None  # that keeps the whole queue from being claimed

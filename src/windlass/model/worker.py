@@ -58,7 +58,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     pid: int
     served: tuple[Served, ...]
     slots: int
-    active: int
+    active: int  # slots in use: where workers are listed, counted then; in other reads what it said last
     completed: int
     failed: int
     started_at: Instant

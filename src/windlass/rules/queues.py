@@ -80,7 +80,8 @@ def _view(name: str, facts: QueueFacts) -> QueueView:
         waiting=counts[Place.WAITING],
         paused=counts[Place.PAUSED],
         oldest_due_at=min((count.earliest for count in lanes if count.is_due and count.earliest), default=None),
-        ended_per_minute=_rate(facts.ended.get(name, 0), told_since=facts.told_since, now=facts.now),
+        ended_per_minute=facts.ended.get(name, 0) * MINUTE / _counted_for(facts),
+        ended_is_estimate=_counted_for(facts) < RATE_FOR,
         workers=len(serving),
         slots=sum(worker.slots for worker in serving),
         gate=_gate(name, facts.gates),
@@ -92,10 +93,16 @@ def _serves(worker: Worker, queue: str, *, now: Instant) -> bool:
     return any(lane.queue == queue and can_take(worker, lane, now=now) for lane in worker.served)
 
 
-def _rate(ended: int, *, told_since: Instant | None, now: Instant) -> float:
-    """Ends per minute. Where not all of them were counted, it is what those that were come to."""
-    span = RATE_FOR if told_since is None else min(RATE_FOR, max(now - told_since, SECOND))
-    return ended * MINUTE / span
+def _counted_for(facts: QueueFacts) -> Duration:
+    """Over how long ends were counted. If that is less than a minute, a rate is only what a minute would come to."""
+    if facts.told_since is None:
+        return RATE_FOR
+    return Duration(min(RATE_FOR, max(facts.now - facts.told_since, SECOND)))
+
+
+def about(rate: str, *, is_estimate: bool) -> str:
+    """A rate, as people are told it: more than has ended is never said as if it had."""
+    return f"about {rate}" if is_estimate else rate
 
 
 def _gate(queue: str, closed: Sequence[Gate]) -> Gate | None:

@@ -9,6 +9,7 @@ from windlass.model.worker import Served, ServedPipeline, Standing, Worker
 
 LIVE_FOR = Duration(30 * SECOND)  # three heartbeats: a worker not seen for longer does not count
 LONGEST_HEARTBEAT = Duration(10 * SECOND)
+MOST_LANES = 1_000  # that one worker serves behind a server: each is looked at whenever it asks for work
 
 
 def is_live(worker: Worker, *, now: Instant) -> bool:

@@ -99,6 +99,11 @@ INPUT = (
     "n.namespace, n.pipeline, n.id, n.source, n.type, n.external_id, n.title, n.created_at, n.skipped_by, "
     f"n.skipped_at, {CAUSED} and e.status in ('pending', 'reserved')), {CAUSED})"
 )
+# How many slots of a worker are in use now: runs and pipelines that it holds. What it said itself is as old as its row.
+IN_USE = (
+    "(select count(*) from runs r where r.namespace = w.namespace and r.worker = w.id) "
+    "+ (select count(*) from pipelines p {by_holder} where p.namespace = w.namespace and p.worker = w.id)"
+)
 # Which runs somebody looks for: what is null asks for nothing. Beside them, a text in an id, a name or a start key.
 WANTED = (
     "(cast(:name as text) is null or r.name = :name) and (cast(:queue as text) is null or r.queue = :queue) "
@@ -119,7 +124,7 @@ COLUMNS |= {"graph": GRAPH, "job": JOB, "edge": EDGE}
 COLUMNS |= {"pipeline": PIPELINE, "handler": HANDLER, "handler_run": HANDLER_RUN, "event": EVENT}
 COLUMNS |= {"effect": EFFECT, "input": INPUT}
 COLUMNS |= {"item": ITEM, "task": TASK, "signal": SIGNAL, "firing": FIRING}
-WORDS = COLUMNS | CONDITIONS
+WORDS = COLUMNS | CONDITIONS | {"in_use": IN_USE}
 # What the two databases say differently: SQLite, PostgreSQL. Row locks are for those who share a database.
 DIFFERENT = {
     "skip_locked": ("", "for no key update of r skip locked"),

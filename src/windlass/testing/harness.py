@@ -335,7 +335,7 @@ class Harness:
 
     async def _hire(self) -> None:
         if self._serves_all and self._theirs is not None:
-            self._queues = tuple(sorted({"default", *(item.queue for item in self.app._registry.workflows)}))
+            self._queues = self.app._registry.queues
         opened, known = self.opened, set(self.app._workers)
         door = MortalWork(opened.work, self._fate, on_death=self._died)
         before, opened.work = opened.work, door

@@ -25,6 +25,7 @@ from windlass.model.commands import (
     LookAtClaims,
     Probed,
     ProbeWorkers,
+    Registered,
     RegisterWorker,
     SendEvent,
     Sent,
@@ -35,7 +36,7 @@ from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import EndedRuns, LockKind
+from windlass.model.worker import EndedRuns
 from windlass.testing.journal import Event, Journal
 from windlass.testing.journalled_pipelines import JournalledPipelines
 
@@ -61,7 +62,7 @@ class JournalledPresence:
     def __init__(self, work: Work, journal: Journal, *, who: str) -> None:
         self._work, self._journal, self._who = work, journal, who
 
-    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+    async def register_worker(self, command: RegisterWorker) -> Registered:
         return await self._work.register_worker(command)
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:

@@ -38,6 +38,7 @@ from windlass.model.commands import (
     OpenWait,
     Probed,
     ProbeWorkers,
+    Registered,
     RegisterWorker,
     SendEvent,
     Sent,
@@ -49,7 +50,7 @@ from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import EndedRuns, LockKind
+from windlass.model.worker import EndedRuns
 from windlass.testing.mortal_pipelines import WHAT as pipeline_writes
 from windlass.testing.mortal_pipelines import MortalPipelines
 from windlass.worker.worker import Worker
@@ -133,9 +134,9 @@ class MortalPresence:
         self.is_dead = False
         self._work, self._fate, self._on_death = work, fate, on_death
 
-    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
+    async def register_worker(self, command: RegisterWorker) -> Registered:
         # No silence for ever: whoever ends a worker waits for registrations that are on their way, dead or alive.
-        return None if self.is_dead else await self._work.register_worker(command)
+        return Registered() if self.is_dead else await self._work.register_worker(command)
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
         return await self._while_alive(self._work.listen, namespace, worker, wait_for)

@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from windlass.v1 import model_pb2 as windlass_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/admin.proto\x12\x0bwindlass.v1\x1a\x17windlass/v1/model.proto\"\x16\n\x14GetServerInfoRequest\"D\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x61pi_version\x18\x02 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\"U\n\x12ListWorkersRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x1a\n\rstopped_since\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_stopped_since\";\n\x13ListWorkersResponse\x12$\n\x07workers\x18\x01 \x03(\x0b\x32\x13.windlass.v1.Worker\"K\n\x12\x44rainWorkerRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"\xc7\x01\n\x04Gate\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x16\n\tpaused_by\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x16\n\tpaused_at\x18\x07 \x01(\x03H\x02\x88\x01\x01\x42\x0c\n\n_paused_byB\x07\n\x05_noteB\x0c\n\n_paused_at\"\x9d\x01\n\x0eSetGateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x0f\n\x02\x62y\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\x07\n\x05_note\"%\n\x10ListGatesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"5\n\x11ListGatesResponse\x12 \n\x05gates\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Gate\"&\n\x11ListQueuesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\";\n\x08Unserved\x12!\n\x04lane\x18\x01 \x01(\x0b\x32\x13.windlass.v1.Served\x12\x0c\n\x04runs\x18\x02 \x01(\x03\"\xc6\x02\n\tQueueView\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02\x61t\x18\x03 \x01(\x03\x12\x0b\n\x03\x64ue\x18\x04 \x01(\x03\x12\x0f\n\x07running\x18\x05 \x01(\x03\x12\r\n\x05later\x18\x06 \x01(\x03\x12\x0f\n\x07waiting\x18\x07 \x01(\x03\x12\x0e\n\x06paused\x18\x08 \x01(\x03\x12\x1a\n\roldest_due_at\x18\t \x01(\x03H\x00\x88\x01\x01\x12\x18\n\x10\x65nded_per_minute\x18\n \x01(\x01\x12\x0f\n\x07workers\x18\x0b \x01(\x03\x12\r\n\x05slots\x18\x0c \x01(\x03\x12$\n\x04gate\x18\r \x01(\x0b\x32\x11.windlass.v1.GateH\x01\x88\x01\x01\x12\'\n\x08unserved\x18\x0e \x03(\x0b\x32\x15.windlass.v1.UnservedB\x10\n\x0e_oldest_due_atB\x07\n\x05_gate\"<\n\x12ListQueuesResponse\x12&\n\x06queues\x18\x01 \x03(\x0b\x32\x16.windlass.v1.QueueView\"\xa7\x01\n\x0fReadFeedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0csubject_kind\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x17\n\nsubject_id\x18\x04 \x01(\tH\x02\x88\x01\x01\x12\r\n\x05limit\x18\x05 \x01(\x03\x42\t\n\x07_cursorB\x0f\n\r_subject_kindB\r\n\x0b_subject_id\"A\n\tFeedEntry\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12$\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x15.windlass.v1.LogEntry\"]\n\x10ReadFeedResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.windlass.v1.FeedEntry\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\x10\n\x08has_more\x18\x03 \x01(\x08\"A\n\x11MoveCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03seq\x18\x03 \x01(\x03\"!\n\x12MoveCursorResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x03\"4\n\x11\x44ropCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"(\n\x12\x44ropCursorResponse\x12\x12\n\nis_dropped\x18\x01 \x01(\x08\"\x10\n\x0e\x43heckUpRequest\"W\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x05grade\x18\x02 \x01(\x0e\x32\x12.windlass.v1.Grade\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x04 \x03(\t\"-\n\x07\x43heckup\x12\"\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x12.windlass.v1.Check*k\n\x08GateKind\x12\x19\n\x15GATE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13GATE_KIND_NAMESPACE\x10\x01\x12\x13\n\x0fGATE_KIND_QUEUE\x10\x02\x12\x16\n\x12GATE_KIND_WORKFLOW\x10\x03*f\n\x05Grade\x12\x15\n\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n\nGRADE_GOOD\x10\x01\x12\x11\n\rGRADE_WARNING\x10\x02\x12\x10\n\x0cGRADE_FAILED\x10\x03\x12\x11\n\rGRADE_SKIPPED\x10\x04\x32\xba\x06\n\x0c\x41\x64minService\x12K\n\rGetServerInfo\x12!.windlass.v1.GetServerInfoRequest\x1a\x17.windlass.v1.ServerInfo\x12P\n\x0bListWorkers\x12\x1f.windlass.v1.ListWorkersRequest\x1a .windlass.v1.ListWorkersResponse\x12\x43\n\x0b\x44rainWorker\x12\x1f.windlass.v1.DrainWorkerRequest\x1a\x13.windlass.v1.Worker\x12M\n\nListQueues\x12\x1e.windlass.v1.ListQueuesRequest\x1a\x1f.windlass.v1.ListQueuesResponse\x12\x39\n\x07SetGate\x12\x1b.windlass.v1.SetGateRequest\x1a\x11.windlass.v1.Gate\x12J\n\tListGates\x12\x1d.windlass.v1.ListGatesRequest\x1a\x1e.windlass.v1.ListGatesResponse\x12G\n\x08ReadFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse\x12K\n\nFollowFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse0\x01\x12M\n\nMoveCursor\x12\x1e.windlass.v1.MoveCursorRequest\x1a\x1f.windlass.v1.MoveCursorResponse\x12M\n\nDropCursor\x12\x1e.windlass.v1.DropCursorRequest\x1a\x1f.windlass.v1.DropCursorResponse\x12<\n\x07\x43heckUp\x12\x1b.windlass.v1.CheckUpRequest\x1a\x14.windlass.v1.Checkupb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17windlass/v1/admin.proto\x12\x0bwindlass.v1\x1a\x17windlass/v1/model.proto\"\x16\n\x14GetServerInfoRequest\"D\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x61pi_version\x18\x02 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\"U\n\x12ListWorkersRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x1a\n\rstopped_since\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_stopped_since\";\n\x13ListWorkersResponse\x12$\n\x07workers\x18\x01 \x03(\x0b\x32\x13.windlass.v1.Worker\"K\n\x12\x44rainWorkerRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0f\n\x02\x62y\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\x05\n\x03_by\"\xc7\x01\n\x04Gate\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x16\n\tpaused_by\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x16\n\tpaused_at\x18\x07 \x01(\x03H\x02\x88\x01\x01\x42\x0c\n\n_paused_byB\x07\n\x05_noteB\x0c\n\n_paused_at\"\x9d\x01\n\x0eSetGateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0e\x32\x15.windlass.v1.GateKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tis_paused\x18\x04 \x01(\x08\x12\x0f\n\x02\x62y\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x11\n\x04note\x18\x06 \x01(\tH\x01\x88\x01\x01\x42\x05\n\x03_byB\x07\n\x05_note\"%\n\x10ListGatesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"5\n\x11ListGatesResponse\x12 \n\x05gates\x18\x01 \x03(\x0b\x32\x11.windlass.v1.Gate\"&\n\x11ListQueuesRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\";\n\x08Unserved\x12!\n\x04lane\x18\x01 \x01(\x0b\x32\x13.windlass.v1.Served\x12\x0c\n\x04runs\x18\x02 \x01(\x03\"\xe1\x02\n\tQueueView\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\n\n\x02\x61t\x18\x03 \x01(\x03\x12\x0b\n\x03\x64ue\x18\x04 \x01(\x03\x12\x0f\n\x07running\x18\x05 \x01(\x03\x12\r\n\x05later\x18\x06 \x01(\x03\x12\x0f\n\x07waiting\x18\x07 \x01(\x03\x12\x0e\n\x06paused\x18\x08 \x01(\x03\x12\x1a\n\roldest_due_at\x18\t \x01(\x03H\x00\x88\x01\x01\x12\x18\n\x10\x65nded_per_minute\x18\n \x01(\x01\x12\x0f\n\x07workers\x18\x0b \x01(\x03\x12\r\n\x05slots\x18\x0c \x01(\x03\x12$\n\x04gate\x18\r \x01(\x0b\x32\x11.windlass.v1.GateH\x01\x88\x01\x01\x12\'\n\x08unserved\x18\x0e \x03(\x0b\x32\x15.windlass.v1.Unserved\x12\x19\n\x11\x65nded_is_estimate\x18\x0f \x01(\x08\x42\x10\n\x0e_oldest_due_atB\x07\n\x05_gate\"<\n\x12ListQueuesResponse\x12&\n\x06queues\x18\x01 \x03(\x0b\x32\x16.windlass.v1.QueueView\"\xa7\x01\n\x0fReadFeedRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x13\n\x06\x63ursor\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0csubject_kind\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x17\n\nsubject_id\x18\x04 \x01(\tH\x02\x88\x01\x01\x12\r\n\x05limit\x18\x05 \x01(\x03\x42\t\n\x07_cursorB\x0f\n\r_subject_kindB\r\n\x0b_subject_id\"A\n\tFeedEntry\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12$\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x15.windlass.v1.LogEntry\"]\n\x10ReadFeedResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.windlass.v1.FeedEntry\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\x10\n\x08has_more\x18\x03 \x01(\x08\"A\n\x11MoveCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03seq\x18\x03 \x01(\x03\"!\n\x12MoveCursorResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x03\"4\n\x11\x44ropCursorRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"(\n\x12\x44ropCursorResponse\x12\x12\n\nis_dropped\x18\x01 \x01(\x08\"\x10\n\x0e\x43heckUpRequest\"W\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x05grade\x18\x02 \x01(\x0e\x32\x12.windlass.v1.Grade\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x04 \x03(\t\"-\n\x07\x43heckup\x12\"\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x12.windlass.v1.Check*k\n\x08GateKind\x12\x19\n\x15GATE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13GATE_KIND_NAMESPACE\x10\x01\x12\x13\n\x0fGATE_KIND_QUEUE\x10\x02\x12\x16\n\x12GATE_KIND_WORKFLOW\x10\x03*f\n\x05Grade\x12\x15\n\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n\nGRADE_GOOD\x10\x01\x12\x11\n\rGRADE_WARNING\x10\x02\x12\x10\n\x0cGRADE_FAILED\x10\x03\x12\x11\n\rGRADE_SKIPPED\x10\x04\x32\xba\x06\n\x0c\x41\x64minService\x12K\n\rGetServerInfo\x12!.windlass.v1.GetServerInfoRequest\x1a\x17.windlass.v1.ServerInfo\x12P\n\x0bListWorkers\x12\x1f.windlass.v1.ListWorkersRequest\x1a .windlass.v1.ListWorkersResponse\x12\x43\n\x0b\x44rainWorker\x12\x1f.windlass.v1.DrainWorkerRequest\x1a\x13.windlass.v1.Worker\x12M\n\nListQueues\x12\x1e.windlass.v1.ListQueuesRequest\x1a\x1f.windlass.v1.ListQueuesResponse\x12\x39\n\x07SetGate\x12\x1b.windlass.v1.SetGateRequest\x1a\x11.windlass.v1.Gate\x12J\n\tListGates\x12\x1d.windlass.v1.ListGatesRequest\x1a\x1e.windlass.v1.ListGatesResponse\x12G\n\x08ReadFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse\x12K\n\nFollowFeed\x12\x1c.windlass.v1.ReadFeedRequest\x1a\x1d.windlass.v1.ReadFeedResponse0\x01\x12M\n\nMoveCursor\x12\x1e.windlass.v1.MoveCursorRequest\x1a\x1f.windlass.v1.MoveCursorResponse\x12M\n\nDropCursor\x12\x1e.windlass.v1.DropCursorRequest\x1a\x1f.windlass.v1.DropCursorResponse\x12<\n\x07\x43heckUp\x12\x1b.windlass.v1.CheckUpRequest\x1a\x14.windlass.v1.Checkupb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'windlass.v1.admin_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GATEKIND']._serialized_start=2016
-  _globals['_GATEKIND']._serialized_end=2123
-  _globals['_GRADE']._serialized_start=2125
-  _globals['_GRADE']._serialized_end=2227
+  _globals['_GATEKIND']._serialized_start=2043
+  _globals['_GATEKIND']._serialized_end=2150
+  _globals['_GRADE']._serialized_start=2152
+  _globals['_GRADE']._serialized_end=2254
   _globals['_GETSERVERINFOREQUEST']._serialized_start=65
   _globals['_GETSERVERINFOREQUEST']._serialized_end=87
   _globals['_SERVERINFO']._serialized_start=89
@@ -59,29 +59,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UNSERVED']._serialized_start=880
   _globals['_UNSERVED']._serialized_end=939
   _globals['_QUEUEVIEW']._serialized_start=942
-  _globals['_QUEUEVIEW']._serialized_end=1268
-  _globals['_LISTQUEUESRESPONSE']._serialized_start=1270
-  _globals['_LISTQUEUESRESPONSE']._serialized_end=1330
-  _globals['_READFEEDREQUEST']._serialized_start=1333
-  _globals['_READFEEDREQUEST']._serialized_end=1500
-  _globals['_FEEDENTRY']._serialized_start=1502
-  _globals['_FEEDENTRY']._serialized_end=1567
-  _globals['_READFEEDRESPONSE']._serialized_start=1569
-  _globals['_READFEEDRESPONSE']._serialized_end=1662
-  _globals['_MOVECURSORREQUEST']._serialized_start=1664
-  _globals['_MOVECURSORREQUEST']._serialized_end=1729
-  _globals['_MOVECURSORRESPONSE']._serialized_start=1731
-  _globals['_MOVECURSORRESPONSE']._serialized_end=1764
-  _globals['_DROPCURSORREQUEST']._serialized_start=1766
-  _globals['_DROPCURSORREQUEST']._serialized_end=1818
-  _globals['_DROPCURSORRESPONSE']._serialized_start=1820
-  _globals['_DROPCURSORRESPONSE']._serialized_end=1860
-  _globals['_CHECKUPREQUEST']._serialized_start=1862
-  _globals['_CHECKUPREQUEST']._serialized_end=1878
-  _globals['_CHECK']._serialized_start=1880
-  _globals['_CHECK']._serialized_end=1967
-  _globals['_CHECKUP']._serialized_start=1969
-  _globals['_CHECKUP']._serialized_end=2014
-  _globals['_ADMINSERVICE']._serialized_start=2230
-  _globals['_ADMINSERVICE']._serialized_end=3056
+  _globals['_QUEUEVIEW']._serialized_end=1295
+  _globals['_LISTQUEUESRESPONSE']._serialized_start=1297
+  _globals['_LISTQUEUESRESPONSE']._serialized_end=1357
+  _globals['_READFEEDREQUEST']._serialized_start=1360
+  _globals['_READFEEDREQUEST']._serialized_end=1527
+  _globals['_FEEDENTRY']._serialized_start=1529
+  _globals['_FEEDENTRY']._serialized_end=1594
+  _globals['_READFEEDRESPONSE']._serialized_start=1596
+  _globals['_READFEEDRESPONSE']._serialized_end=1689
+  _globals['_MOVECURSORREQUEST']._serialized_start=1691
+  _globals['_MOVECURSORREQUEST']._serialized_end=1756
+  _globals['_MOVECURSORRESPONSE']._serialized_start=1758
+  _globals['_MOVECURSORRESPONSE']._serialized_end=1791
+  _globals['_DROPCURSORREQUEST']._serialized_start=1793
+  _globals['_DROPCURSORREQUEST']._serialized_end=1845
+  _globals['_DROPCURSORRESPONSE']._serialized_start=1847
+  _globals['_DROPCURSORRESPONSE']._serialized_end=1887
+  _globals['_CHECKUPREQUEST']._serialized_start=1889
+  _globals['_CHECKUPREQUEST']._serialized_end=1905
+  _globals['_CHECK']._serialized_start=1907
+  _globals['_CHECK']._serialized_end=1994
+  _globals['_CHECKUP']._serialized_start=1996
+  _globals['_CHECKUP']._serialized_end=2041
+  _globals['_ADMINSERVICE']._serialized_start=2257
+  _globals['_ADMINSERVICE']._serialized_end=3083
 # @@protoc_insertion_point(module_scope)

@@ -131,7 +131,7 @@ class Unserved(_message.Message):
     def __init__(self, lane: _Optional[_Union[_model_pb2.Served, _Mapping]] = ..., runs: _Optional[int] = ...) -> None: ...
 
 class QueueView(_message.Message):
-    __slots__ = ("namespace", "name", "at", "due", "running", "later", "waiting", "paused", "oldest_due_at", "ended_per_minute", "workers", "slots", "gate", "unserved")
+    __slots__ = ("namespace", "name", "at", "due", "running", "later", "waiting", "paused", "oldest_due_at", "ended_per_minute", "workers", "slots", "gate", "unserved", "ended_is_estimate")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +146,7 @@ class QueueView(_message.Message):
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     GATE_FIELD_NUMBER: _ClassVar[int]
     UNSERVED_FIELD_NUMBER: _ClassVar[int]
+    ENDED_IS_ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     at: int
@@ -160,7 +161,8 @@ class QueueView(_message.Message):
     slots: int
     gate: Gate
     unserved: _containers.RepeatedCompositeFieldContainer[Unserved]
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., at: _Optional[int] = ..., due: _Optional[int] = ..., running: _Optional[int] = ..., later: _Optional[int] = ..., waiting: _Optional[int] = ..., paused: _Optional[int] = ..., oldest_due_at: _Optional[int] = ..., ended_per_minute: _Optional[float] = ..., workers: _Optional[int] = ..., slots: _Optional[int] = ..., gate: _Optional[_Union[Gate, _Mapping]] = ..., unserved: _Optional[_Iterable[_Union[Unserved, _Mapping]]] = ...) -> None: ...
+    ended_is_estimate: bool
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., at: _Optional[int] = ..., due: _Optional[int] = ..., running: _Optional[int] = ..., later: _Optional[int] = ..., waiting: _Optional[int] = ..., paused: _Optional[int] = ..., oldest_due_at: _Optional[int] = ..., ended_per_minute: _Optional[float] = ..., workers: _Optional[int] = ..., slots: _Optional[int] = ..., gate: _Optional[_Union[Gate, _Mapping]] = ..., unserved: _Optional[_Iterable[_Union[Unserved, _Mapping]]] = ..., ended_is_estimate: bool = ...) -> None: ...
 
 class ListQueuesResponse(_message.Message):
     __slots__ = ("queues",)

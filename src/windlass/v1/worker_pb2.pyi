@@ -11,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class RegisterRequest(_message.Message):
-    __slots__ = ("namespace", "id", "host", "pid", "served", "slots", "is_return", "pipelines")
+    __slots__ = ("namespace", "id", "host", "pid", "served", "slots", "is_return", "pipelines", "leaves_out")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -20,6 +20,7 @@ class RegisterRequest(_message.Message):
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     IS_RETURN_FIELD_NUMBER: _ClassVar[int]
     PIPELINES_FIELD_NUMBER: _ClassVar[int]
+    LEAVES_OUT_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     id: str
     host: str
@@ -28,11 +29,14 @@ class RegisterRequest(_message.Message):
     slots: int
     is_return: bool
     pipelines: _containers.RepeatedCompositeFieldContainer[_model_pb2.ServedPipeline]
-    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., slots: _Optional[int] = ..., is_return: bool = ..., pipelines: _Optional[_Iterable[_Union[_model_pb2.ServedPipeline, _Mapping]]] = ...) -> None: ...
+    leaves_out: bool
+    def __init__(self, namespace: _Optional[str] = ..., id: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., served: _Optional[_Iterable[_Union[_model_pb2.Served, _Mapping]]] = ..., slots: _Optional[int] = ..., is_return: bool = ..., pipelines: _Optional[_Iterable[_Union[_model_pb2.ServedPipeline, _Mapping]]] = ..., leaves_out: bool = ...) -> None: ...
 
 class RegisterResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("left_out",)
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    left_out: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, left_out: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HeartbeatRequest(_message.Message):
     __slots__ = ("namespace", "id", "active", "completed", "failed", "is_draining")

@@ -26,7 +26,7 @@ LOGGER = logging.getLogger("windlass.worker")
 class Pipelines:
     host: Host
     id: WorkerId
-    queues: tuple[str, ...]
+    served: Callable[[], tuple[ServedPipeline, ...]]
     durations: Durations
     slots: Slots  # of the worker, with those that are taken here
     until_free: Callable[[], Awaitable[None]]  # wait for a slot
@@ -63,9 +63,6 @@ class Pipelines:
     def idle(self) -> int:
         """How many are served here and not at work here: no more than that can be claimed."""
         return max(0, len(self.served()) - self.count)
-
-    def served(self) -> tuple[ServedPipeline, ...]:
-        return self.host.registry.handlers.served_pipelines(self.queues)
 
     def tell_declared(self) -> None:
         """Something was declared: if it is a pipeline, ask for it too, now."""

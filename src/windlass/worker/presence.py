@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
-from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, RegisterWorker
+from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, Registered, RegisterWorker
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
-from windlass.model.worker import EndedRuns, LockKind, Served, ServedPipeline
+from windlass.model.worker import EndedRuns, LockKind
 from windlass.worker.execute import Execution
 from windlass.worker.host import Host
+from windlass.worker.lanes import Lanes
 
 LOGGER = logging.getLogger("windlass.worker")
 
@@ -30,8 +31,7 @@ class Presence:
     probe_for: Duration
     heartbeat_for: Duration  # between two signs of life
     drain: Callable[[], None]  # called whenever it is heard that the worker should leave
-    served: Callable[[], tuple[Served, ...]]
-    pipelines: Callable[[], tuple[ServedPipeline, ...]]  # that are served
+    lanes: Lanes
     executions: Collection[Execution]
     active: Callable[[], int]  # how many slots are taken
     lock: LockKind | None = None
@@ -39,26 +39,30 @@ class Presence:
     completed: int = 0
     failed: int = 0
     was_here: bool = False  # so that what it was asked for then still counts
-    on_their_way: set[asyncio.Task[LockKind | None]] = field(default_factory=set)  # registrations, to the store
+    on_their_way: set[asyncio.Task[Registered]] = field(default_factory=set)  # registrations, to the store
 
     async def enter(self) -> None:
         """Be known from now on, and for what is served by now."""
         is_return, self.was_here = self.was_here, True
+        wanted = self.lanes.wanted
         command = RegisterWorker(
             namespace=self.host.namespace,
             id=self.id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            served=self.served(),
-            pipelines=self.pipelines(),
+            served=self.lanes.served(wanted),
+            pipelines=self.lanes.pipelines(wanted),
             slots=self.slots,
             is_return=is_return,
+            leaves_out=not self.lanes.is_given,
         )
         # Told once, it may be carried out also if we are cancelled; `leave` has to know of it.
         task = asyncio.ensure_future(self.host.work.register_worker(command))
         self.on_their_way.add(task)
         task.add_done_callback(self.on_their_way.discard)
-        self.lock = await asyncio.shield(task)
+        registered = await asyncio.shield(task)
+        self.lock = registered.lock
+        self.lanes.enter(wanted, left_out=registered.left_out, worker=self.id)
 
     async def leave(self) -> None:
         """Say goodbye, and nothing else behind it: a registration that overtakes it would bring the worker back."""
@@ -149,8 +153,8 @@ class Presence:
             ProbeWorkers(
                 namespace=self.host.namespace,
                 worker=self.id,
-                served=self.served(),
-                pipelines=self.pipelines(),
+                served=self.lanes.served(),
+                pipelines=self.lanes.pipelines(),
                 everyone=everyone,
             )
         )

@@ -17,7 +17,6 @@ from windlass.model.duration import describe
 from windlass.model.graph import NeedsOf
 from windlass.model.run import WorkerId
 from windlass.model.time import MILLISECOND, SECOND, Duration
-from windlass.model.worker import Served
 from windlass.runtime import Clock, Ids, SystemClock
 from windlass.worker.arguments import read_arguments
 from windlass.worker.claims import Claims, Holder
@@ -27,6 +26,7 @@ from windlass.worker.execute import Execution
 from windlass.worker.failures import Classify
 from windlass.worker.host import Doors, Durations, Host
 from windlass.worker.jobs import JobRunContext, Jobs
+from windlass.worker.lanes import Lanes
 from windlass.worker.last_words import LATER
 from windlass.worker.noting import Noting
 from windlass.worker.pipelines import Pipelines
@@ -56,13 +56,13 @@ class Worker:
         clock: Clock,
         ids: Ids,
         namespace: str,
-        queues: tuple[str, ...],
+        queues: tuple[str, ...] | None,  # none: all that the app names
         slots: int,
         durations: Durations,
         classify: Classify | None = None,
     ) -> None:
         self.id = WorkerId(ids.worker())
-        self._queues, self._slots = queues, slots
+        self.lanes, self._slots = Lanes(registry, given=queues), slots
         self._visibility_for = durations.visibility_for
         self._grace_for = durations.grace_for
         self.drain = Drain()
@@ -108,8 +108,7 @@ class Worker:
             probe_for=durations.probe_for,
             heartbeat_for=durations.heartbeat_for,
             drain=self._drain,
-            served=self._served,
-            pipelines=lambda: self.pipelines.served(),
+            lanes=self.lanes,
             executions=self._executions,
             active=lambda: len(self._executions) + self.pipelines.count,
         )
@@ -131,7 +130,7 @@ class Worker:
         self.pipelines = Pipelines(
             host=self._host,
             id=self.id,
-            queues=queues,
+            served=self.lanes.pipelines,
             durations=durations,
             slots=shared,
             until_free=self._wait_for_slots,
@@ -155,6 +154,7 @@ class Worker:
         self._watch = LoopWatch(SystemClock(), self._codes)  # whether the loop is blocked is a matter of real time
         self._watch.start()
         self._host.registry.listeners.append(self._declared)
+        self._has_news = self.lanes.is_behind
         presence = self._presence
         duties = (presence.keep_heartbeat(), presence.keep_listening(), presence.keep_watch())
         # Those that claim come first, and are stopped first.
@@ -219,9 +219,6 @@ class Worker:
             timer.cancel()
             self._all_left = None
 
-    def _served(self) -> tuple[Served, ...]:
-        return self._host.registry.served(self._queues)
-
     async def _until_ready(self) -> None:
         """Wait for a slot, and for something to ask for; say so first if that has changed."""
         while True:
@@ -229,18 +226,21 @@ class Worker:
             if self._has_news:
                 self._has_news = False
                 await self._enter_anew()
-            if self._served():
+            if self.lanes.served():
                 return
             self._is_declared.clear()
             if not self._has_news:
                 await self._is_declared.wait()
 
     async def _enter_anew(self) -> None:
+        queues = self.lanes.queues
         try:
             await self._presence.enter()
         except BaseException:
             self._has_news = True  # others still have to hear of it
             raise
+        if self.lanes.queues != queues:
+            self.pipelines.tell_declared()
 
     def _declared(self) -> None:
         """Another workflow can be served: ask for it too, now."""
@@ -256,7 +256,7 @@ class Worker:
                 namespace=self._host.namespace,
                 worker=self.id,
                 poll=self._polls,
-                served=self._served(),
+                served=self.lanes.served(),
                 limit=limit,
                 visibility_for=self._visibility_for,
                 visibilities={
@@ -295,7 +295,7 @@ class Worker:
         return free - idle if free >= PLENTY * idle else free
 
     def _are_slots_short(self) -> bool:
-        return self._free_slots < PLENTY * self.pipelines.idle and bool(self._served())
+        return self._free_slots < PLENTY * self.pipelines.idle and bool(self.lanes.served())
 
     async def _wait_for_slots(self) -> None:
         """A claim of many costs hardly more than a claim of one, so a full worker lets some slots gather first."""

@@ -193,9 +193,24 @@ def test_a_worker_serves_the_app_of_the_current_folder_until_it_is_told_to_stop(
         ended = json.loads(process.stdout.read())
         assert process.wait(PATIENCE) == 0
 
-    about = {"app": "shop:app", "queues": ["default"], "slots": 3, "namespace": "default"}
+    about = {"app": "shop:app", "queues": ["default"], "left_out": [], "slots": 3, "namespace": "default"}
     assert (begun, ended) == ({"event": "serving", **about}, {"event": "stopped", **about})
     assert scene.json("show", "--key", "order-7")["output"] == "order 7 done"
+
+
+def test_without_queues_a_worker_serves_all_that_the_app_names_and_says_which(folder: Path, scene: Scene) -> None:
+    (folder / "shop.py").write_text(SHOP.replace("@app.workflow\n", '@app.workflow(queue="slow")\n'))
+    subprocess.run([sys.executable, "shop.py"], check=True, env=environment(WINDLASS_URL="shop.db"), timeout=PATIENCE)
+
+    with serving("shop:app", "--url", "shop.db") as process:
+        assert process.stderr is not None
+        said = [process.stderr.readline(), process.stderr.readline()]
+        while scene.json("show", "--key", "order-7")["status"] != "completed":
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+    assert said[1].endswith("Serving shop:app: queues default, slow, 100 slots\n"), said
 
 
 @pytest.mark.spec("security:99")

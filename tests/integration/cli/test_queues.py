@@ -97,6 +97,7 @@ def test_json_has_the_same_with_stable_names(either: Scene) -> None:
         "waiting": 1,
         "paused": 1,
         "ended_per_minute": 4.0,
+        "ended_is_estimate": False,
         "workers": 1,
         "slots": 5,
         "is_paused": False,
@@ -114,7 +115,7 @@ def test_where_there_is_nothing_it_says_what_would_be_something(scene: Scene) ->
     assert scene.shown("queues") == (
         "No queues yet: there is one as soon as a run is in it, or a worker serves it.\n"
         "  start a run:    windlass --url shop.db start MODULE:APP WORKFLOW\n"
-        "  serve a queue:  windlass --url shop.db worker MODULE:APP --queue NAME\n"
+        "  serve them:     windlass --url shop.db worker MODULE:APP\n"
     )
     assert scene.json("queues") == {"queues": [], "paused": []}
 

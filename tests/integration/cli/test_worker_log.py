@@ -61,7 +61,8 @@ def test_plain_is_one_line_per_record_and_the_default() -> None:
 
     record = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING) windlass(\.\w+)?  \S.*")
     assert all(record.fullmatch(line) for line in written), written
-    assert written[0].endswith(" INFO windlass  Serving shop:app: queues default, 100 slots")
+    assert " INFO windlass  Using " in written[0]
+    assert written[1].endswith(" INFO windlass  Serving shop:app: queues default, 100 slots")
 
 
 def test_options_win_over_the_environment_and_that_over_the_file() -> None:

@@ -38,10 +38,10 @@ async def beat(harness: Harness, letter: str, **counts: int) -> None:
     await harness.opened.work.heartbeat(Heartbeat(namespace="default", id=id_of(letter), **values))
 
 
-async def hold(harness: Harness, letter: str, *, count: int) -> None:
+async def hold(harness: Harness, letter: str, *, count: int, after: int = 0) -> None:
     """Let a worker claim that many runs, and say nothing about it yet."""
     store = harness.opened.engine.parts.store
-    await given.create(store, *(given.new_run(number) for number in range(1, count + 1)))
+    await given.create(store, *(given.new_run(after + number) for number in range(1, count + 1)))
     assert len(await given.claim(store, limit=count, worker=id_of(letter))) == count
 
 
@@ -56,8 +56,10 @@ async def a_fleet(harness: Harness) -> None:
     await register(harness, "A")
     await register(harness, "B", served=LETTERS, slots=2)
     harness.clock.advance("90s")
-    await beat(harness, "A", active=3, completed=1_240, failed=2)
-    await beat(harness, "B", active=1)
+    await beat(harness, "A", active=9, completed=1_240, failed=2)
+    await beat(harness, "B")
+    await hold(harness, "A", count=3)
+    await hold(harness, "B", count=1, after=3)
     await harness.opened.control.drain_worker("default", id_of("B"))
     harness.clock.advance("4s")
 
@@ -218,13 +220,12 @@ def test_what_a_worker_says_about_itself_cannot_move_the_cursor(scene: Scene) ->
 
 def test_a_worker_is_asked_to_leave_by_the_beginning_of_its_id(either: Scene) -> None:
     either.play(a_fleet, has_worker=False)
-    either.play(lambda harness: hold(harness, "A", count=3), has_worker=False)
 
     said = either.shown("workers", "drain", "01KDA", "--by", "ann")
 
     assert said.startswith(
         f"{id_of('A')} on box-a (pid 71) is asked to leave: it takes nothing new, "
-        "and goes once its 3 runs have ended or its grace is over. See: windlass --url "
+        "and goes once what it has at work in 3 slots has ended or its grace is over. See: windlass --url "
     )
     assert either.json("workers", "drain", id_of("A"))["status"] == "draining"  # asked again, it stays so
 
@@ -241,7 +242,9 @@ def test_one_that_holds_nothing_goes_at_once(scene: Scene) -> None:
 
     assert "it takes nothing new, and goes at once. See: " in scene.shown("workers", "drain", id_of("A"))
     scene.play(lambda harness: hold(harness, "A", count=1), has_worker=False)  # since its last sign of life
-    assert "and goes once its run has ended or its grace is over." in scene.shown("workers", "drain", id_of("A"))
+    assert "and goes once what it has at work has ended or its grace is over." in scene.shown(
+        "workers", "drain", id_of("A")
+    )
 
 
 def test_nobody_is_asked_if_it_is_not_clear_who_is_meant(scene: Scene) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+
 import pytest
 
+import windlass
 from tests.integration.dashboard.office import UI, Office, act, text_of
+from tests.integration.server.site import DEFAULT
 from windlass import Context, Firing, Retry
 from windlass.dashboard.pages.table import VIEWS
 from windlass.dashboard.payloads import MASK
@@ -12,6 +17,7 @@ from windlass.model.run import RunStatus
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 
+TILE, ROW = r"((?:about )?[0-9,]+) ended per minute", r"((?:about )?[0-9,]+) 1 worker "
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">javascript:alert(3)\u202e\x1b[31m'
 
 
@@ -228,6 +234,50 @@ async def test_every_page_answers_with_and_without_data(office: Office, shop: Sh
     assert "nightly" in text_of(full["/schedules"])
     assert "slots" in text_of(full["/workers"])
     assert "default" in text_of(full["/queues"])
+
+
+async def test_slots_in_use_are_those_of_now(office: Office, harness: Harness) -> None:
+    entered, open_gate = asyncio.Event(), asyncio.Event()
+
+    async def stand_still() -> None:
+        entered.set()
+        await open_gate.wait()
+
+    @harness.app.workflow
+    async def order(ctx: Context) -> None:
+        await ctx.step(stand_still)
+
+    browser, client = await office.signed_in(), await office.client()
+    handle = await harness.start(order)
+    await entered.wait()  # and no heartbeat since
+
+    page = text_of(await browser.get(f"{UI}/workers"))
+    (worker,) = (await client.get(f"{DEFAULT}/workers")).json()["workers"]
+
+    assert "1 of 100 slots" in page
+    assert (worker["active"], worker["slots"]) == (1, 100)
+    open_gate.set()
+    await handle.result()
+    assert "0 of 100 slots" in text_of(await browser.get(f"{UI}/workers"))
+
+
+async def test_more_than_has_ended_is_only_said_with_about(office: Office, harness: Harness) -> None:
+    @harness.app.workflow
+    async def tick(ctx: Context, number: int) -> None: ...
+
+    browser, client = await office.signed_in(), await office.client()
+
+    async def told(count: int) -> tuple[str, str, bool]:
+        for handle in await harness.app.start_many(windlass.call(tick, number) for number in range(count)):
+            await handle.result()
+        (queue,) = (await client.get(f"{DEFAULT}/queues")).json()["queues"]
+        pages = [text_of(await browser.get(UI + path)) for path in ("", "/queues")]
+        found = [re.search(pattern, page) for pattern, page in zip((TILE, ROW), pages, strict=True)]
+        overview, table = (match[1] for match in found if match is not None)
+        return overview, table, queue["ended_is_estimate"]
+
+    assert await told(1_000) == ("1,000", "1,000", False)
+    assert await told(1) == ("about 60,060", "about 60,060", True)  # 1,001 in a second, if not in less
 
 
 async def fill(shop: Shop, harness: Harness) -> None:

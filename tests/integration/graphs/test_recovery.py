@@ -259,7 +259,7 @@ async def test_a_stored_job_whose_code_is_gone_fails_as_drift_and_its_edges_deci
         return graph
 
     handle = await before.app.start(declare_graph(before.app, is_old=True))
-    async with before.app.worker():
+    async with before.app.worker(queues=["default"]):
         await until(handle, **{"piece-1": "pending", "deploy": "waiting"})
     declare_graph(now.app, is_old=False)
 

@@ -99,3 +99,59 @@ def test_a_worker_of_a_server_needs_neither_a_driver_nor_credentials(server: Ser
     with server.client() as client:
         run = client.get(f"/v1/namespaces/default/runs/{said['id']}").json()
     assert run["status"] == "completed", run
+
+
+SHOP = """
+import windlass
+app = windlass.App()
+@app.workflow(queue="mail")
+async def send(ctx: windlass.Context) -> None: ...
+"""
+
+
+class Worker:
+    """`windlass worker shop:app --json` with a key for one queue, until it has said its first line."""
+
+    def __init__(self, server: ServerProcess, folder: Path, *, queue: str) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
+        command = [sys.executable, "-m", "windlass", "--url", f"grpc://127.0.0.1:{server.grpc_port}", "--json"]
+        made = subprocess.run(
+            [*command, "keys", "create", "--role", "worker", "--role", "operator", "--queue", queue],
+            env={**clean, "WINDLASS_TOKEN": server.token},
+            capture_output=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+        (folder / "shop.py").write_text(SHOP)
+        with subprocess.Popen(
+            [*command, "worker", "shop:app"],
+            cwd=folder,
+            env={**clean, "WINDLASS_TOKEN": json.loads(made.stdout)["token"]},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            self.said = process.stdout.readline()
+            process.terminate()
+            _, self.complaints = process.communicate(timeout=PATIENCE)
+        self.exit_code = process.returncode
+
+
+def test_a_worker_says_which_queues_its_key_makes_it_leave_out(server: ServerProcess, tmp_path: Path) -> None:
+    worker = Worker(server, tmp_path, queue="mail")
+
+    begun = json.loads(worker.said)
+    assert (begun["event"], begun["queues"], begun["left_out"]) == ("serving", ["mail"], ["default"])
+    assert "may not serve queue 'default': left out, though the app names it." in worker.complaints
+    assert worker.exit_code == 0
+
+
+def test_a_worker_whose_key_leaves_nothing_ends_with_one_line(server: ServerProcess, tmp_path: Path) -> None:
+    worker = Worker(server, tmp_path, queue="vault")
+
+    assert (worker.exit_code, worker.said) == (1, "")
+    assert json.loads(worker.complaints.splitlines()[-1])["error"]["message"] == (
+        "This key may serve queue 'vault' only, and this worker serves 'default', 'mail': nothing is left. "
+        "Use a key for these, or declare with queue='vault' what it is to execute."
+    )

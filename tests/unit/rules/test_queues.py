@@ -84,20 +84,23 @@ def test_queues_are_listed_by_name_whatever_tells_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told_since", "rate"),
+    ("told_since", "rate", "is_estimate"),
     [
-        (None, 30),
-        (NOON - MINUTE, 30),
-        (NOON - 2 * MINUTE, 30),  # the log tells more than is asked
-        (NOON - 10 * SECOND, 180),  # 30 in ten seconds
-        (NOON, 1_800),  # a burst; nobody can say over how short a time
-        (NOON + SECOND, 1_800),  # written by a clock that is ahead
+        (None, 30, False),
+        (NOON - MINUTE, 30, False),
+        (NOON - 2 * MINUTE, 30, False),  # more is known than is asked
+        (NOON - 10 * SECOND, 180, True),  # 30 in ten seconds
+        (NOON, 1_800, True),  # a burst; nobody can say over how short a time
+        (NOON + SECOND, 1_800, True),  # written by a clock that is ahead
     ],
 )
-def test_the_rate_is_per_minute_however_far_back_the_log_was_read(told_since: Instant | None, rate: float) -> None:
+def test_more_than_has_ended_is_never_said_but_as_an_estimate(
+    told_since: Instant | None, rate: float, *, is_estimate: bool
+) -> None:
     view = only(queues.views(facts(ended={"default": 30}, told_since=told_since)))
 
-    assert view.ended_per_minute == rate
+    assert (view.ended_per_minute, view.ended_is_estimate) == (rate, is_estimate)
+    assert view.ended_is_estimate or view.ended_per_minute <= 30
 
 
 def test_silent_and_stopped_workers_serve_nothing() -> None:

@@ -56,6 +56,7 @@ UNSAID = {
     "WaitStep": {"namespace", "run_id", "token"},
     "Unretrieved": {"token"},
     "RegisterRequest": {"lock", "is_remote"},  # there is no lock that a server could probe
+    "RegisterResponse": {"lock"},
     "PollRequest": {"is_remote"},  # every poll of the wire is
     "ClaimedRun": {"asked_at"},  # by the clock of the worker
     "PublishEvent": {"namespace"},

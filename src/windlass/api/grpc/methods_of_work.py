@@ -27,6 +27,7 @@ from windlass.model.commands import (
     HoldRun,
     LookAtClaims,
     OpenWait,
+    Registered,
     RegisterWorker,
     SendEvent,
     Sent,
@@ -52,10 +53,27 @@ _CLAIMED = mirror(ClaimedRun, worker_pb2.ClaimedRun.DESCRIPTOR)
 # Presence
 
 
-async def _register(call: Call, asked: RegisterWorker) -> of.Nothing:
+async def _register(call: Call, asked: RegisterWorker) -> Registered:
+    asked = check(asked)
+    left_out = _not_allowed(call, (*asked.served, *asked.pipelines))
+    if asked.leaves_out and left_out:
+        asked = _narrowed(call, asked, left_out)
     check_queues(call, (*asked.served, *asked.pipelines))
-    await call.service.work.register_worker(check(asked))
-    return of.Nothing()
+    await call.service.work.register_worker(asked)
+    return Registered(left_out=left_out)
+
+
+def _narrowed(call: Call, asked: RegisterWorker, left_out: Sequence[str]) -> RegisterWorker:
+    """What is left of it for this key. Raises Forbidden if that is nothing."""
+    served = tuple(lane for lane in asked.served if lane.queue not in left_out)
+    pipelines = tuple(lane for lane in asked.pipelines if lane.queue not in left_out)
+    if not served and not pipelines:
+        allowed, named = (", ".join(map(repr, queues)) for queues in (call.caller.queues, left_out))
+        raise Forbidden(
+            f"This key may serve queue {allowed} only, and this worker serves {named}: nothing is left. "
+            f"Use a key for these, or declare with queue={call.caller.queues[0]!r} what it is to execute."
+        )
+    return replace(asked, served=served, pipelines=pipelines)
 
 
 async def _heartbeat(call: Call, asked: Heartbeat) -> of.Beaten:
@@ -268,9 +286,13 @@ def _claim_of(asked: of.SendToChild | of.CancelChild) -> Claim:
 
 
 def check_queues(call: Call, served: Sequence[Served | ServedPipeline]) -> None:
-    others = sorted({lane.queue for lane in served if not call.caller.may_serve(lane.queue)})
+    others = _not_allowed(call, served)
     if others:
         raise Forbidden(f"This key may not serve queue {others[0]!r}.")
+
+
+def _not_allowed(call: Call, served: Sequence[Served | ServedPipeline]) -> tuple[str, ...]:
+    return tuple(sorted({lane.queue for lane in served if not call.caller.may_serve(lane.queue)}))
 
 
 def capped_wait(wait_for: Duration) -> Duration:
@@ -278,7 +300,7 @@ def capped_wait(wait_for: Duration) -> Duration:
 
 
 ROWS = [
-    Row(SERVICE, "Register", "register_worker", RegisterWorker, of.Nothing, _register),
+    Row(SERVICE, "Register", "register_worker", RegisterWorker, Registered, _register),
     Row(SERVICE, "Heartbeat", "heartbeat", Heartbeat, of.Beaten, _heartbeat),
     Row(SERVICE, "Drain", "drain_self", of.OfWorker, of.Nothing, _drain),
     Row(SERVICE, "Deregister", "deregister_worker", of.Deregister, of.Nothing, _deregister),

@@ -35,6 +35,7 @@ from windlass.model.commands import (
     LookAtClaims,
     Probed,
     ProbeWorkers,
+    Registered,
     RegisterWorker,
     SendEvent,
     Sent,
@@ -46,7 +47,7 @@ from windlass.model.graph import Added, AddJobs, NeedsOf, ReadNeeds
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepRecord
 from windlass.model.time import Duration, Instant
-from windlass.model.worker import EndedRuns, LockKind
+from windlass.model.worker import EndedRuns
 from windlass.runtime import Clock
 from windlass.v1 import worker_pb2
 
@@ -60,9 +61,10 @@ class RemoteWorkers:
         self._clock = clock
         self._asker = Asker(channel, SERVICE)
 
-    async def register_worker(self, command: RegisterWorker) -> LockKind | None:
-        await self._asker.ask("Register", command, of.Nothing)
-        return None  # nothing tells its death but the end of its claims
+    async def register_worker(self, command: RegisterWorker) -> Registered:
+        """Without a lock: nothing tells its death but the end of its claims."""
+        registered: Registered = await self._asker.ask("Register", command, Registered)
+        return registered
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
         beaten: of.Beaten = await self._asker.ask("Heartbeat", command, of.Beaten)

@@ -22,7 +22,7 @@ def item_argument(command: Command) -> Command:
 
 
 async def find_item_id(items: Items, text: str, *, namespace: str) -> ItemId:
-    async def list_before(id: str, limit: int) -> Sequence[str]:
+    async def list_before(id: str | None, limit: int) -> Sequence[str]:
         page = await items.list_items(ListItems(namespace=namespace, before=id, limit=limit))
         return [item.id for item in page.items]
 

@@ -26,7 +26,7 @@ NAMED = ("pipeline", "workflow")  # what has a name and no id
 
 def _check_subject(text: str) -> str:
     """An id, the beginning of one, or a name."""
-    return text if text in ANY_ITEM or lookup.PREFIX.match(text) else check_name(text, what="subject")
+    return text if text in ANY_ITEM or text.startswith(lookup.RUN.prefix) else check_name(text, what="subject")
 
 
 @click.group(
@@ -93,7 +93,7 @@ async def _subjects(
         if subject in ANY_ITEM:
             return [("item", ANY)]
         return [("item", await find_item_id(opened.items, ITEM.check(subject), namespace=namespace))]
-    if kind == "run" or (kind is None and subject.startswith("run_") and lookup.PREFIX.match(subject)):
+    if kind == "run" or (kind is None and subject.startswith(lookup.RUN.prefix)):
         run = await lookup.find(opened.runs, lookup.check_meant(subject), key=None, namespace=namespace)
         return [("run", run.run.id)]
     return [(named, subject) for named in NAMED if kind in (None, named)]

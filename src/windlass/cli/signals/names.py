@@ -27,7 +27,7 @@ def is_signal(text: str | None) -> bool:
 
 
 async def find_signal_id(signals: Signals, text: str, *, namespace: str) -> SignalId:
-    async def list_before(id: str, limit: int) -> Sequence[str]:
+    async def list_before(id: str | None, limit: int) -> Sequence[str]:
         page = await signals.list_signals(ListSignals(namespace=namespace, before=id, limit=limit))
         return [signal.id for signal in page.signals]
 

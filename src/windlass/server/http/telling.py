@@ -199,6 +199,7 @@ def queue(value: QueueView) -> told.QueueDetail:
         waiting=value.waiting,
         paused=value.paused,
         ended_per_minute=round(value.ended_per_minute, 1),
+        ended_is_estimate=value.ended_is_estimate,
         workers=value.workers,
         slots=value.slots,
         is_paused=value.gate is not None,

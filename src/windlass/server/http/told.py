@@ -221,6 +221,7 @@ class QueueDetail(Told, frozen=True, kw_only=True):
     waiting: int
     paused: int
     ended_per_minute: float
+    ended_is_estimate: bool
     workers: int
     slots: int
     is_paused: bool

@@ -23,7 +23,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     """Runs that ended lately."""
 
     runs: Mapping[str, int]  # by queue
-    told_since: Instant | None  # when the first that was read ended; none: there are no others
+    told_since: Instant | None  # when the first of those that were read ended; none: there are no others
 
 
 class QueueQueries:
@@ -51,9 +51,9 @@ class QueueQueries:
         return {(row[0], RUN_STATUS[row[1]]): row[2] for row in rows}
 
     async def ended(self, namespace: str, *, span: Duration, most: int) -> Ended:
-        """Runs that ended within `span`, as far as the last `most` of all namespaces tell."""
-        rows = await self._connection.all("count_ended_runs", namespace=namespace, span=span, most=most)
-        is_whole = sum(row[1] for row in rows) < most
+        """Runs that ended within `span`: all, unless more than `most` did in all namespaces; then the last of them."""
+        rows = await self._connection.all("count_ended_runs", namespace=namespace, span=span, most=most + 1)
+        is_whole = sum(row[1] for row in rows) <= most
         return Ended(
             runs={row[0]: row[1] for row in rows if row[0] is not None},
             told_since=None if is_whole else Instant(min(row[2] for row in rows)),

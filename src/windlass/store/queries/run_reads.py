@@ -65,9 +65,9 @@ class RunReads:
         row = await self._connection.first("load_run", namespace=namespace, id=id)
         return None if row is None else run_from_row(row)
 
-    async def count_held_by(self, namespace: str, worker: WorkerId) -> int:
-        """How many runs a worker holds now; its own count is as old as its last sign of life."""
-        row = await self._connection.first("count_runs_of_worker", namespace=namespace, worker=worker)
+    async def slots_in_use(self, namespace: str, *, worker: WorkerId) -> int:
+        """How many runs and pipelines a worker holds now; its own count is as old as its last sign of life."""
+        row = await self._connection.first("slots_in_use", namespace=namespace, id=worker)
         return 0 if row is None else int(row[0])
 
     async def endings(self, namespace: str, ids: Sequence[RunId]) -> dict[RunId, Ending]:

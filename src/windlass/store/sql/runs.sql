@@ -124,10 +124,6 @@ select {run} from runs r where r.namespace = :namespace and r.id = :id {for_upda
 -- the column itself, the planner would rather walk through all runs in their order.
 select {run} from runs r where r.namespace = :namespace and r.worker = :worker order by r.id || '' {for_update};
 
--- name: count_runs_of_worker
--- How many runs a worker holds.
-select count(*) from runs r where r.namespace = :namespace and r.worker = :worker;
-
 -- name: save_run
 -- Move a run from the state it was decided on: another token or status means someone was faster.
 update runs

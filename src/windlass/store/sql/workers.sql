@@ -54,23 +54,27 @@ update workers
  where (namespace, id) in (select s.namespace, s.id from silent s);
 
 -- name: live_workers
--- Workers that have not stopped, the most recently seen first.
-select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
+-- Workers that have not stopped, the most recently seen first, each with how many of its slots are in use now.
+select w.namespace, w.id, w.host, w.pid, w.served, w.slots, {in_use}, w.completed, w.failed,
        w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w
  where w.namespace = :namespace and w.stopped_at is null
  order by w.seen_at desc, w.id;
 
 -- name: stopped_workers
--- Workers that have stopped since then, the last to stop first.
-select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
+-- Workers that have stopped since then, the last to stop first, each with what it still holds.
+select w.namespace, w.id, w.host, w.pid, w.served, w.slots, {in_use}, w.completed, w.failed,
        w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w
  where w.namespace = :namespace and w.stopped_at >= :since
  order by w.stopped_at desc, w.id;
 
+-- name: slots_in_use
+-- How many slots of one worker are in use now.
+select {in_use} from workers w where w.namespace = :namespace and w.id = :id;
+
 -- name: find_worker
--- One worker, also one that has stopped.
+-- One worker, also one that has stopped; how many of its slots are in use is what it said last.
 select w.namespace, w.id, w.host, w.pid, w.served, w.slots, w.active, w.completed, w.failed,
        w.started_at, w.seen_at, w.stopped_at, w.lock_kind, w.draining, w.pipelines
   from workers w

@@ -28,6 +28,7 @@ TOPICS = (
     "finishing",
     "log",
     "workers",
+    "slots",
     "deaths",
     "fencing",
     "batches",
@@ -99,6 +100,7 @@ from windlass.testing.conformance.retention import RetentionConformance  # noqa:
 from windlass.testing.conformance.retries import RetryConformance  # noqa: E402
 from windlass.testing.conformance.schedules import ScheduleConformance  # noqa: E402
 from windlass.testing.conformance.signals import SignalConformance  # noqa: E402
+from windlass.testing.conformance.slots import SlotConformance  # noqa: E402
 from windlass.testing.conformance.starts import StartConformance  # noqa: E402
 from windlass.testing.conformance.steps import StepConformance  # noqa: E402
 from windlass.testing.conformance.transactions import TransactionConformance  # noqa: E402
@@ -116,6 +118,7 @@ SUITES = (
     FinishingConformance,
     LogConformance,
     WorkerConformance,
+    SlotConformance,
     DeathConformance,
     FencingConformance,
     BatchConformance,
@@ -160,6 +163,7 @@ __all__ = [
     "FinishingConformance",
     "LogConformance",
     "WorkerConformance",
+    "SlotConformance",
     "DeathConformance",
     "FencingConformance",
     "BatchConformance",

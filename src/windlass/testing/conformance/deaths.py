@@ -98,7 +98,7 @@ class DeathConformance:
     async def pair(self, store: Store, second_store: Mortal, clock: FakeClock) -> AsyncIterator[Pair]:
         engines = [engine_on(store, clock), engine_on(second_store, clock)]
         await engines[0].work.register_worker(registering(WORKER, served=SERVED))
-        lock = await engines[1].work.register_worker(registering(OTHER_WORKER, served=SERVED))
+        lock = (await engines[1].work.register_worker(registering(OTHER_WORKER, served=SERVED))).lock
         assert lock is not None
         clock.advance(SETTLED_AFTER)
         yield Pair(engines, clock, lock=lock)
@@ -270,7 +270,7 @@ class DeathConformance:
             await pair.second.work.heartbeat(beating(OTHER_WORKER))
         assert not (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
 
-        assert await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED)) is pair.lock
+        assert (await pair.second.work.register_worker(registering(OTHER_WORKER, served=SERVED))).lock is pair.lock
         assert (await pair.second.work.probe_workers(probing(worker=OTHER_WORKER))).is_registered
         assert await pair.probe(everyone=True) == ()
         await pair.second.work.deregister_worker(NAMESPACE, OTHER_WORKER)

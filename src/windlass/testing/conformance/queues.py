@@ -134,8 +134,9 @@ class QueueConformance(EngineConformance):
             )
 
         assert await ended(100) == Ended(runs={"billing": 3}, told_since=None)
-        assert await ended(2) == Ended(runs={"billing": 2}, told_since=Instant(clock.now() - 2 * SECOND))
-        assert await ended(1) == Ended(runs={"billing": 1}, told_since=Instant(clock.now() - SECOND))
+        assert await ended(3) == Ended(runs={"billing": 3}, told_since=None)
+        assert await ended(2) == Ended(runs={"billing": 3}, told_since=Instant(clock.now() - 3 * SECOND))
+        assert await ended(1) == Ended(runs={"billing": 2}, told_since=Instant(clock.now() - 2 * SECOND))
         assert await ended(100, span=Duration(2 * SECOND)) == Ended(runs={"billing": 1}, told_since=None)
 
     async def test_live_workers_are_counted_for_every_queue_they_serve(self, engine: Engine, clock: FakeClock) -> None:

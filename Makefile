@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check lint types types-of-users imports bench pictures proto spec clean
+.PHONY: help demo test torture check lint types types-of-users imports bench bench-against pictures proto spec clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,6 +21,7 @@ help:
 	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
 	@echo 'make check   lint, format, types, imports'
 	@echo 'make bench   measure this machine, beside peers and targets (BENCH="--quick" is a short look)'
+	@echo 'make bench-against REV=… measure this tree and another one in pairs: is anything slower than it was?'
 	@echo 'make pictures take the pictures of the dashboard anew (five minutes, and a browser)'
 	@echo 'make proto   make the code of the wire from proto/ again'
 	@echo 'make spec    which demands of the specification are tested'
@@ -63,6 +64,10 @@ imports: $(STAMP)
 bench: $(STAMP)
 	@$(BIN)/python -m bench.run $(BENCH)
 
+bench-against: $(STAMP)
+	@test -n "$(REV)" || { echo 'Say against which commit: make bench-against REV=f2697f2'; exit 2; }
+	@$(BIN)/python -m bench.against.run $(REV) $(BENCH)
+
 pictures: $(STAMP)
 	@$(BIN)/python docs/pictures/take.py
 
@@ -74,5 +79,5 @@ spec: $(STAMP)
 
 clean:
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
-	@rm -rf bench/.peers_cache tests/integration/server/node/.node_cache
+	@rm -rf bench/.peers_cache bench/.against_cache tests/integration/server/node/.node_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

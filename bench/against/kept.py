@@ -1,4 +1,4 @@
-"""What was compared so far: in a file that git does not know, written after each part, to be gone on with or printed."""
+"""What was compared so far: in a file that git does not know, written part by part, to be gone on with or printed."""
 
 from __future__ import annotations
 

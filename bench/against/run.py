@@ -68,9 +68,7 @@ def main(arguments: Sequence[str]) -> int:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-against REV=REVISION BENCH=…", description=__doc__)
     parser.add_argument("revision", help="a commit, a branch or a tag")
-    parser.add_argument(
-        "--quick", action="store_true", help="a short look: small sizes, one pair, which proves nothing"
-    )
+    parser.add_argument("--quick", action="store_true", help="a look: small sizes, one pair, proves nothing")
     parser.add_argument(
         "--only", action="append", choices=[*GROUPS, *EXPECTED], help="this part or group of parts; may be repeated"
     )

@@ -14,12 +14,12 @@ from bench.against.verdict import (
     Row,
     chance,
     enough,
-    is_more_better,
     one_sided,
     rows,
 )
 from bench.pairs import Spread
 from bench.table import number
+from bench.targets import BY_NAME
 
 
 def page(compared: Compared) -> str:
@@ -48,7 +48,7 @@ def lines_of(found: Iterable[Row], revision: str) -> list[str]:
 def _line(row: Row) -> str:
     unit, spread = row.known.unit, row.spread
     cells = [
-        row.known.text,
+        f"{row.known.text} `{row.figure}`",
         row.store,
         *(f"{number(Spread.of(samples).median)} {unit}" for samples in (row.ours, row.theirs)),
         f"{spread.median:.3f} [{spread.low:.2f} – {spread.high:.2f}]",
@@ -74,20 +74,25 @@ def judged(compared: Compared) -> list[str]:
         if wanted is None
         else f"of {pairs} pairs {wanted} must be below (by chance {chance(pairs, wanted):.1%})"
     )
-    unsure = ", ".join(f"{name} below {number(least)}" for name, least in NOTHING.items())
+    unsure = ", ".join(
+        f"{BY_NAME[name].text} below {number(least)} {BY_NAME[name].unit}" for name, least in NOTHING.items()
+    )
     return [
-        f"Ratios of interleaved pairs: the median, in brackets the lowest and the highest; below 1 is slower, larger or "
-        f"later, also where a small figure is good. Lost: the median is below {LEAST}, and the spread does not explain "
-        f"it, by a sign test at {CHANCE:.0%}: {rule}. What is below {LEAST} and not lost is marked; measure it again "
-        f"with more pairs. Nothing is told apart where it is too small ({unsure}). The bare database is the same "
-        "program on both sides: its ratios say how unlike the halves of a pair are. Peers are not measured.",
+        "Ratios of interleaved pairs: the median, in brackets the lowest and the highest; below 1 is slower, larger or "
+        "later, also where a small figure is good.",
+        f"Lost: the median is below {LEAST}, and the spread does not explain it, by a sign test at {CHANCE:.0%}: {rule}"
+        f". What is below {LEAST} and not lost is marked; measure it again with more pairs.",
+        f"What is too small to be told apart counts as no difference: {unsure}. The bare database is the same program"
+        " on both sides: its ratios say how unlike the halves of a pair are. Peers are not measured.",
     ]
 
 
 def verdict(compared: Compared, found: list[Row]) -> list[str]:
     lines = []
     for name, store, is_ours in one_sided(compared.figures, compared.known):
-        lines.append(f"ONE SIDE  {compared.known[name].text} ({store}): {'only now' if is_ours else 'only then'}")
+        lines.append(
+            f"ONE SIDE  {compared.known[name].text} `{name}` ({store}): {'only now' if is_ours else 'only then'}"
+        )
     lines += [f"FAILED    {part}: {said}" for part, said in compared.failed.items()]
     lines += [f"LOW       {_told(row)}" for row in found if row.is_low and not row.is_lost]
     lines += [f"LOST      {_told(row)}" for row in found if row.is_lost]
@@ -98,12 +103,8 @@ def verdict(compared: Compared, found: list[Row]) -> list[str]:
 
 def _told(row: Row) -> str:
     spread = row.spread
-    best = "at least" if is_more_better(row.known) else "at most"
-    was = f"{number(Spread.of(row.theirs).median * (LEAST if best == 'at least' else 1 / LEAST))} {row.known.unit}"
-    return (
-        f"{row.known.text} ({row.store}): {spread.median:.3f} [{spread.low:.2f} – {spread.high:.2f}],"
-        f" {row.below} of {spread.times} pairs below; wanted {best} {was}"
-    )
+    told = f"{row.known.text} `{row.figure}` ({row.store}): {spread.median:.3f} [{spread.low:.2f} – {spread.high:.2f}]"
+    return f"{told}, {row.below} of {spread.times} pairs below {LEAST}"
 
 
 def is_good(compared: Compared) -> bool:

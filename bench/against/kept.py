@@ -31,8 +31,9 @@ class Compared(Struct, kw_only=True):
     about: dict[str, str] = {}
 
 
-def path_of(theirs: str) -> Path:
-    return FOLDER / f"{theirs[:12]}.json"
+def path_of(asked: Asked) -> Path:
+    """A few parts in more pairs do not cost the table of the whole."""
+    return FOLDER / f"{asked.theirs[:12]}-{asked.pairs}{'-quick' if asked.is_quick else ''}.json"
 
 
 def load(path: Path) -> Compared | None:

@@ -45,14 +45,15 @@ LOST, REFUSED, INTERRUPTED = 1, 2, 130
 def main(arguments: Sequence[str]) -> int:
     asked = parse(arguments)
     try:
-        theirs = trees.commit(asked.revision)
-        path = kept.path_of(theirs)
+        wanted = wish(asked)
+        path = kept.path_of(wanted)
+        before = kept.load(path)
         if asked.print:
-            compared = kept.load(path)
-            if compared is None:
-                raise trees.NoTree(f"Nothing is kept about {asked.revision}: {path} is not there.")
+            if before is None:
+                raise trees.NoTree(f"Nothing is kept about that: {path} is not there.")
+            compared = before
         else:
-            compared = begin(asked, theirs)
+            compared = begin(wanted, before, asked)
             signal.signal(signal.SIGTERM, signal.default_int_handler)
             compare(asked, compared)
     except trees.NoTree as error:
@@ -81,19 +82,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return asked
 
 
-def begin(asked: argparse.Namespace, theirs: str) -> Compared:
+def wish(asked: argparse.Namespace) -> Asked:
     pairs = asked.pairs or (QUICK_PAIRS if asked.quick else PAIRS)
-    wanted = Asked(theirs=theirs, ours=trees.fingerprint(), pairs=pairs, is_quick=asked.quick)
-    if asked.goes_on:
-        compared = kept.load(kept.path_of(theirs))
-        if compared is None:
-            raise trees.NoTree(f"Nothing is kept about {asked.revision}: leave out --continue.")
-        if compared.asked != wanted:
-            raise trees.NoTree(
-                "What is kept was measured on another tree, with other sizes or other pairs: leave out --continue."
-            )
-        return compared
-    return Compared(asked=wanted, revision=asked.revision)
+    return Asked(theirs=trees.commit(asked.revision), ours=trees.fingerprint(), pairs=pairs, is_quick=asked.quick)
+
+
+def begin(wanted: Asked, before: Compared | None, asked: argparse.Namespace) -> Compared:
+    """What is kept of the same two trees stays, but for what is to be measured anew. Raises NoTree."""
+    if before is None or before.asked != wanted:
+        if asked.goes_on:
+            raise trees.NoTree("Nothing is kept of these two trees, sizes and pairs: leave out --continue.")
+        return Compared(asked=wanted, revision=asked.revision)
+    if not asked.goes_on:
+        for part in parts_of(asked.only):
+            before.parts.pop(part, None)
+    return before
 
 
 def parts_of(only: Sequence[str] | None) -> list[str]:
@@ -134,12 +137,13 @@ def compare(asked: argparse.Namespace, compared: Compared) -> None:
             say("", f"part {number + 1} of {len(left)}: {part}; about {_minutes(rest)} to go")
             since = time.monotonic()
             _measure(part, compared, ours, theirs)
-            compared.parts[part] = round(time.monotonic() - since, 1)
+            if part not in compared.failed:
+                compared.parts[part] = round(time.monotonic() - since, 1)
             compared.about["measured"] = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            kept.save(compared, kept.path_of(compared.asked.theirs))
+            kept.save(compared, kept.path_of(compared.asked))
     if trees.fingerprint() != compared.asked.ours:
         compared.about["CAUTION"] = "this tree has changed while it was measured"
-        kept.save(compared, kept.path_of(compared.asked.theirs))
+        kept.save(compared, kept.path_of(compared.asked))
 
 
 def _measure(part: str, compared: Compared, ours: turns.Side, theirs: turns.Side) -> None:
@@ -148,7 +152,8 @@ def _measure(part: str, compared: Compared, ours: turns.Side, theirs: turns.Side
         side.begin(part, asked_sizes(compared.asked))
     calls = [side.goes_on if side in taking_part else lambda: False for side in (ours, theirs)]
     turns.take_turns(*calls)
-    found = {}
+    found: dict[str, dict[str, Samples]] = {}
+    compared.failed.pop(part, None)
     for side in taking_part:
         if side.part.failed:
             compared.failed[part] = f"{side.tree.name}: {side.part.failed}"

@@ -87,7 +87,7 @@ def enough(pairs: int) -> int | None:
 
 def chance(pairs: int, below: int) -> float:
     """That so many of the pairs or more are below, if each is as easily above."""
-    return sum(math.comb(pairs, number) for number in range(below, pairs + 1)) / 2**pairs
+    return sum(math.comb(pairs, number) for number in range(below, pairs + 1)) / float(2**pairs)
 
 
 class Samples(NamedTuple):

@@ -10,6 +10,7 @@ import pytest
 from bench import flat, wire
 from bench.against import kept, run, table
 from bench.against.kept import Asked, Compared
+from bench.against.trees import NoTree
 from bench.against.turns import take_turns
 from bench.against.verdict import Known, Row, Samples, enough, is_more_better, one_sided, rows
 from bench.run import PARTS
@@ -195,3 +196,21 @@ def test_what_a_part_measures_once_is_still_called_as_it_was() -> None:
     """`side.py` asks both trees for these by name; f2697f2 cannot be changed any more."""
     assert callable(flat._much_due)
     assert callable(wire._idle)
+
+
+def test_what_is_measured_anew_takes_its_place_and_what_is_gone_on_with_is_kept() -> None:
+    wanted = Asked(theirs="f2697f2", ours="abcdef0", pairs=5, is_quick=False)
+    other = Asked(theirs="f2697f2", ours="abcdef1", pairs=5, is_quick=False)
+
+    def before() -> Compared:
+        return Compared(asked=wanted, revision="f2697f2", parts={"raw": 1.0, "steps": 2.0})
+
+    anew, on = run.parse(["f2697f2", "--only", "steps"]), run.parse(["f2697f2", "--continue"])
+
+    assert run.begin(wanted, before(), anew).parts == {"raw": 1.0}
+    assert run.begin(wanted, before(), on).parts == {"raw": 1.0, "steps": 2.0}
+    assert run.begin(other, before(), anew).parts == {}
+    with pytest.raises(NoTree, match="leave out --continue"):
+        run.begin(other, before(), on)
+    assert kept.path_of(wanted) == kept.path_of(other)
+    assert kept.path_of(wanted) != kept.path_of(Asked(theirs="f2697f2", ours="abcdef0", pairs=9, is_quick=False))

@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check lint types types-of-users imports bench bench-against pictures proto spec clean
+.PHONY: help demo test torture odd-clocks check lint types types-of-users imports bench bench-against pictures proto spec clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,6 +19,7 @@ help:
 	@echo 'make demo    kill workers and watch nothing get lost'
 	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'
 	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
+	@echo 'make odd-clocks the tests that meet the wall clock, with the clock started at ten odd instants'
 	@echo 'make check   lint, format, types, imports'
 	@echo 'make bench   measure this machine, beside peers and targets (BENCH="--quick" is a short look)'
 	@echo 'make bench-against REV=… measure this tree and another one in pairs: is anything slower than it was?'
@@ -43,6 +44,9 @@ test: $(STAMP)
 
 torture: $(STAMP)
 	@WINDLASS_TEST_SCALE=10 $(BIN)/python -m pytest --quiet tests/crash tests/model tests/processes tests/faults
+
+odd-clocks: $(STAMP)
+	@$(BIN)/python tests/odd_clocks.py $(TESTS)
 
 check: lint types types-of-users imports
 	@echo 'All checks passed.'

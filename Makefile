@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check lint types types-of-users imports bench pictures proto spec clean
+.PHONY: help demo test torture odd-clocks check lint types types-of-users imports bench bench-against pictures proto spec clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,8 +19,10 @@ help:
 	@echo 'make demo    kill workers and watch nothing get lost'
 	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'
 	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
+	@echo 'make odd-clocks the tests that meet the wall clock, with the clock started at ten odd instants'
 	@echo 'make check   lint, format, types, imports'
 	@echo 'make bench   measure this machine, beside peers and targets (BENCH="--quick" is a short look)'
+	@echo 'make bench-against REV=… measure this tree and another one in pairs: is anything slower than it was?'
 	@echo 'make pictures take the pictures of the dashboard anew (five minutes, and a browser)'
 	@echo 'make proto   make the code of the wire from proto/ again'
 	@echo 'make spec    which demands of the specification are tested'
@@ -43,6 +45,9 @@ test: $(STAMP)
 torture: $(STAMP)
 	@WINDLASS_TEST_SCALE=10 $(BIN)/python -m pytest --quiet tests/crash tests/model tests/processes tests/faults
 
+odd-clocks: $(STAMP)
+	@$(BIN)/python tests/odd_clocks.py $(TESTS)
+
 check: lint types types-of-users imports
 	@echo 'All checks passed.'
 
@@ -63,6 +68,10 @@ imports: $(STAMP)
 bench: $(STAMP)
 	@$(BIN)/python -m bench.run $(BENCH)
 
+bench-against: $(STAMP)
+	@test -n "$(REV)" || { echo 'Say against which commit: make bench-against REV=f2697f2'; exit 2; }
+	@$(BIN)/python -m bench.against.run $(REV) $(BENCH)
+
 pictures: $(STAMP)
 	@$(BIN)/python docs/pictures/take.py
 
@@ -74,5 +83,5 @@ spec: $(STAMP)
 
 clean:
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
-	@rm -rf bench/.peers_cache tests/integration/server/node/.node_cache
+	@rm -rf bench/.peers_cache bench/.against_cache tests/integration/server/node/.node_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -371,7 +371,11 @@ class Harness:
     async def _settle_takeovers(self) -> None:
         """Let nobody be half dead when time moves on. Raises why no worker could take over."""
         while self._takeovers:
-            await asyncio.gather(*self._takeovers)
+            over, _ = await asyncio.wait(self._takeovers)
+            for task in over:
+                self._took_over(task)  # its callback may not have had a turn
+                if task in self._takeovers:
+                    task.result()
 
     def _took_over(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is None:

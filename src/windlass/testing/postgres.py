@@ -319,7 +319,7 @@ class PostgresServer:
 
 def _environment() -> dict[str, str]:
     # None of the caller's PG… variables: they would move the server's data, port or locale.
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD") if name in os.environ}
     return {"PATH": os.defpath, **kept, "LC_ALL": "C", "TZ": "UTC"}
 
 

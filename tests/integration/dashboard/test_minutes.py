@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
 
 from tests.integration.dashboard.test_pages import Shop
 from windlass.engine.coordinator import count_minutes
 from windlass.model.overview import Minute
 from windlass.model.time import MINUTE, Instant
+from windlass.settings import Settings
+from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
+
+
+@pytest.fixture
+async def lone_harness(clock: FakeClock) -> AsyncIterator[Harness]:
+    """Nobody counts but the test: a tick that finds another one at it answers 0 too, whatever is left."""
+    async with Harness(clock=clock, settings=Settings(coordinates=False)) as made:
+        yield made
 
 
 async def counted(harness: Harness) -> tuple[Minute, ...]:
@@ -35,50 +47,50 @@ async def test_a_minute_is_counted_once_it_is_over_by_one_of_two(harness: Harnes
     assert (minute.ended, minute.failed, minute.started) == (5, 1, 5)
 
 
-async def test_what_never_began_took_no_time(memory_harness: Harness) -> None:
-    shop, parts = Shop(memory_harness, has_signals=False), memory_harness.opened.engine.parts
-    later = await memory_harness.app.start(shop.echo, "x", delay="1h")
+async def test_what_never_began_took_no_time(lone_harness: Harness) -> None:
+    shop, parts = Shop(lone_harness, has_signals=False), lone_harness.opened.engine.parts
+    later = await lone_harness.app.start(shop.echo, "x", delay="1h")
     await later.cancel()
-    memory_harness.clock.advance("2m")
+    lone_harness.clock.advance("2m")
 
     await count_minutes.tick(parts)
 
-    (minute,) = await counted(memory_harness)
+    (minute,) = await counted(lone_harness)
     assert (minute.ended, minute.started, minute.took_sum, minute.took_max) == (1, 0, 0, 0)
 
 
-async def test_nothing_is_written_where_nothing_has_ended(memory_harness: Harness) -> None:
-    parts = memory_harness.opened.engine.parts
-    memory_harness.clock.advance("3h")
+async def test_nothing_is_written_where_nothing_has_ended(lone_harness: Harness) -> None:
+    parts = lone_harness.opened.engine.parts
+    lone_harness.clock.advance("3h")
 
     assert await count_minutes.tick(parts) == 0
-    assert await counted(memory_harness) == ()
+    assert await counted(lone_harness) == ()
 
 
-async def test_what_was_never_counted_is_caught_up_with(memory_harness: Harness) -> None:
-    shop, parts = Shop(memory_harness, has_signals=False), memory_harness.opened.engine.parts
-    await (await memory_harness.start(shop.echo, "x")).result()
-    memory_harness.clock.advance("3h")
-    await (await memory_harness.start(shop.echo, "x")).result()
-    memory_harness.clock.advance("2m")
+async def test_what_was_never_counted_is_caught_up_with(lone_harness: Harness) -> None:
+    shop, parts = Shop(lone_harness, has_signals=False), lone_harness.opened.engine.parts
+    await (await lone_harness.start(shop.echo, "x")).result()
+    lone_harness.clock.advance("3h")
+    await (await lone_harness.start(shop.echo, "x")).result()
+    lone_harness.clock.advance("2m")
 
     while await count_minutes.tick(parts):
         continue
 
-    rows = await counted(memory_harness)
+    rows = await counted(lone_harness)
     assert [row.ended for row in rows] == [1, 1]
     assert rows[1].minute - rows[0].minute == 180 * MINUTE
 
 
-async def test_a_run_belongs_to_the_minute_in_which_it_ended(memory_harness: Harness) -> None:
-    shop, parts = Shop(memory_harness, has_signals=False), memory_harness.opened.engine.parts
-    clock = memory_harness.clock
+async def test_a_run_belongs_to_the_minute_in_which_it_ended(lone_harness: Harness) -> None:
+    shop, parts = Shop(lone_harness, has_signals=False), lone_harness.opened.engine.parts
+    clock = lone_harness.clock
     clock.advance(MINUTE - clock.now() % MINUTE)  # on the boundary itself
-    await (await memory_harness.start(shop.echo, "x")).result()
+    await (await lone_harness.start(shop.echo, "x")).result()
     boundary = Instant(clock.now() // MINUTE * MINUTE)
     clock.advance("2m")
 
     while await count_minutes.tick(parts):
         continue
 
-    assert [row.minute for row in await counted(memory_harness)] == [boundary]
+    assert [row.minute for row in await counted(lone_harness)] == [boundary]

@@ -15,6 +15,7 @@ from tests.faults.wire_cases_of_signals import SIGNAL_CASES
 from tests.faults.wire_site import Site
 from windlass.api.grpc import envelopes as of
 from windlass.engine.engine import Engine
+from windlass.model.claims import Renewal, RenewClaims
 from windlass.model.commands import (
     BeginStep,
     Cancelled,
@@ -144,6 +145,13 @@ async def other_namespace(engine: Engine) -> None:
 async def disabled_namespace(engine: Engine) -> None:
     await other_namespace(engine)
     await disable(engine, "acme")
+
+
+def renewing(item: Run) -> RenewClaims:
+    """One that is held, and one that is lost: the other is none the worse for it."""
+    held = Renewal(id=item.id, token=item.token, visibility_for=HOUR)
+    lost = replace(held, token=item.token + 1)
+    return RenewClaims(namespace=NAMESPACE, runs=(held, lost))
 
 
 def opening(item: Run) -> AddJobs:
@@ -399,6 +407,7 @@ CASES: dict[str, Case] = {
     "HoldRun": Case(RUNNING, lambda site, item: site.remote.work.hold_run(holding(item))),
     "ReleaseRun": Case(RUNNING, lambda site, item: site.remote.work.release_run(held(item, delay_for=HOUR))),
     "RenewClaim": Case(RUNNING, lambda site, item: site.remote.work.renew_claim(held(item, visibility_for=HOUR))),
+    "RenewClaims": Case(RUNNING, lambda site, item: site.remote.work.renew_claims(renewing(item))),
     "SendToChild": Case(parent, send_to_child),
     "CancelChild": Case(parent, cancel_child),
     "CancelChild: a graph that cleans up": Case(child_graph, cancel_child),

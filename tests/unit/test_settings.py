@@ -37,6 +37,7 @@ SAMPLES = {
     "worker.poll_interval_secs": Sample(5 * SECOND, "0.01", "0.01", 10_000, ("0", "0.009", "3601")),
     "worker.grace_secs": Sample(30 * SECOND, "0", "0", 0, ("-1", "86401")),
     "worker.probe_interval_secs": Sample(SECOND, "3600", "3600", HOUR, ("-1", "3601")),
+    "worker.longest_step_secs": Sample(DAY, "315360000", "315360000", 3_650 * DAY, ("0", "0.9", "315360001", "1d")),
     "worker.max_recoveries": Sample(10, "1000", "1000", 1_000, ("-1", "1001", "2.5")),
     "keys.expire_after_secs": Sample(None, "1", "1", SECOND, ("0", "315360001")),
     "coordinator.enabled": Sample(True, "off", "false", False, SWITCH),

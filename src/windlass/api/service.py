@@ -210,9 +210,7 @@ class Schedules(Protocol):
 class Workers(Protocol):
     """For workers, about themselves."""
 
-    async def register_worker(self, command: RegisterWorker) -> Registered:
-        """Enter a worker, with a lock that tells its death where there can be one."""
-        ...
+    async def register_worker(self, command: RegisterWorker) -> Registered: ...
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
         """Say that the worker lives, and hear whether it should drain. Touches its own row only.

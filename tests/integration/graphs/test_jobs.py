@@ -140,7 +140,9 @@ async def test_a_job_that_keeps_killing_its_worker_fails_and_the_graph_goes_on(
         await gate.reached(times)
         harness.clock.advance("20ms")
         await until_recorded(harness, harness.app.handle((await infos(handle))[name].id), "wait")
-        harness.clock.advance("300s")
+        harness.crash()
+        await harness._settle_takeovers()
+        harness.clock.advance("1m")
 
     assert "2 of 4 jobs failed: poison (CrashLoop" in await failure(handle)
     assert await ends(handle) == {"poison": "failed", "shards": "failed", "deploy": "skipped", "rescue": "completed"}

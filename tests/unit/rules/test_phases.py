@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.integration.cli.pipeline_samples import a_pipeline, an_attempt, an_effect
 from tests.integration.cli.samples import at
 from windlass.model.effect import Effect, EffectStatus
-from windlass.model.failure import Failure, FailureKind
+from windlass.model.failure import Failure, FailureKind, FailureReason
 from windlass.model.pipeline import (
     CONSUMER_PHASES,
     PRODUCER_PHASES,
@@ -497,6 +497,8 @@ def test_whoever_takes_its_workers_down_is_named_and_needs_a_person() -> None:
     assert (held.status, held.issue, held.available_at) == (PipelineStatus.ATTENTION, Issue.CRASH_LOOP, None)
     message = "Workers were lost 4 times in a row in handler 'charge', at preparing."
     assert blamed is not None
-    assert blamed.failure == Failure(kind=FailureKind.CRASH_LOOP, type="CrashLoop", message=message)
+    assert blamed.failure == Failure(
+        kind=FailureKind.CRASH_LOOP, type="CrashLoop", message=message, reason=FailureReason.WORKER_LOST
+    )
     assert (blamed.status, blamed.updated_at) == (HandlerStatus.CRASHED, NOW)
     assert (nobody, alone) == (None, held)

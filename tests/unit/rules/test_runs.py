@@ -225,5 +225,5 @@ def test_a_crash_loop_blames_the_step_that_was_last_seen_to_start() -> None:
     unseen = runs.crash_loop(run_of(recoveries=11), history[2:])
 
     assert (blamed.kind, blamed.step) == ("crash_loop", "ship")
-    assert blamed.message == "Its worker died, or its claim ran out, 11 times in a row; last seen in step 'ship'."
+    assert blamed.message == "Its worker died or was cut off 11 times in a row; last seen in step 'ship'."
     assert (unseen.step, "outside any step" in unseen.message) == ("", True)

@@ -29,7 +29,7 @@ from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSett
 from windlass.engine.engine import Engine
 from windlass.engine.pages import EnginePages
 from windlass.engine.parts import EngineSettings
-from windlass.errors import NotAllowed
+from windlass.errors import SCHEMA_BEHIND, NotAllowed, StoreRefused
 from windlass.notify.local import Elsewhere, Hub
 from windlass.notify.postgres import PostgresListener
 from windlass.notify.sqlite import FileWatch
@@ -156,6 +156,18 @@ async def read_schema_version(url: str) -> SchemaVersion:
     if location.kind == "postgresql":
         return SchemaVersion(found=await read_postgres(location.target), known=newest("postgres"))
     return SchemaVersion(found=await asyncio.to_thread(read_sqlite, location.target), known=newest("sqlite"))
+
+
+async def refuse_to_migrate_database(url: str, *, creates: bool) -> None:
+    """Raise StoreRefused if the schema is behind, or, without `creates`, if there is none."""
+    location, version = parse_url(url), await read_schema_version(url)
+    if not version.is_behind or location.target == IN_MEMORY or (creates and not version.found):
+        return
+    if version.found:
+        state = f"has schema {version.found}, and this Windlass needs {version.known}. Reading does not migrate it"
+    else:
+        state = "has no schema yet. Reading does not create one"
+    raise StoreRefused(f"The database {location.shown} {state}; to do that: windlass migrate", reason=SCHEMA_BEHIND)
 
 
 @asynccontextmanager

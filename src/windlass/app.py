@@ -205,6 +205,8 @@ class App(Declarations, Asks):
                 yield
             finally:
                 await self._stop(worker)
+            if worker.drain.error is not None:  # and nothing else has ended the block
+                raise worker.drain.error
 
     @asynccontextmanager
     async def lifespan(

@@ -38,6 +38,8 @@ from windlass.runtime import Clock, Ids, Rng, SystemClock
 from windlass.settings import Location, Settings, parse_url
 from windlass.store.base import Hooks, Store
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.file import is_read_only
+from windlass.store.sqlite.read_only import ReadOnlyStore
 from windlass.store.sqlite.reader import SqliteReader
 from windlass.store.sqlite.store import IN_MEMORY, SqliteStore
 from windlass.store.version import newest, read_postgres, read_sqlite
@@ -70,6 +72,9 @@ class Embedded:
     @asynccontextmanager
     async def coordinated(self) -> AsyncIterator[None]:
         """Look after the database while the block lasts: schedules, silent workers, what is to be removed."""
+        store = self.engine.parts.store
+        if isinstance(store, ReadOnlyStore):
+            raise store.refusal
         self._coordinated += 1
         if self._coordinator is not None and self._coordinated == 1:
             self._coordinator.start()
@@ -103,7 +108,9 @@ async def open_embedded(
     """Connect, migrate, listen. Raises StoreRefused if the database cannot be used."""
     store: Store
     elsewhere: Elsewhere | None = None
-    if location.kind == "sqlite":
+    if location.kind == "sqlite" and is_read_only(location.target):
+        store = ReadOnlyStore(location.target, clock=clock)
+    elif location.kind == "sqlite":
         store = sqlite = SqliteStore(location.target, clock=clock, hooks=hooks)
         if location.target != IN_MEMORY:  # which nobody else has
             # A hint from outside comes in real time, also in a test whose clock stands still.
@@ -126,7 +133,7 @@ async def open_embedded(
         observer=observer,
     )
     duties = _duties(settings)
-    engine.admin = EngineAdmin(store, clock=clock, duties=duties)
+    engine.admin = EngineAdmin(store, clock=clock, is_read_only=isinstance(store, ReadOnlyStore), duties=duties)
     await engine.open()
     return Embedded(engine, Coordinator(engine.parts, duties) if settings.coordinates else None)
 
@@ -180,7 +187,13 @@ async def open_admin(
         reader = SqliteReader(location.target, clock=clock)
         reader.open()
         try:
-            yield EngineAdmin(reader, clock=clock, is_current=not version.is_behind, duties=duties)
+            yield EngineAdmin(
+                reader,
+                clock=clock,
+                is_current=not version.is_behind,
+                is_read_only=reader.is_read_only,
+                duties=duties,
+            )
         finally:
             reader.close()
         return

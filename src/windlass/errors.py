@@ -30,7 +30,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-
 SCHEMA_BEHIND = "schema_behind"  # the database is of an older Windlass, and who only reads does not migrate it
 FILE_GONE = "file_gone"  # the file was removed or replaced while it was open
 

@@ -50,6 +50,10 @@ class Program:
     async def _test(ctx: windlass.JobContext) -> None: ...
 
 
+def calling(verb: str, *args: str) -> Callable[[Program, Any], Any]:
+    return lambda program, held: getattr(held, verb)(*args)
+
+
 HOLDERS: dict[type, Callable[[Program, Any], Any]] = {
     Asks: lambda program, asked: asked,
     Handle: lambda program, asked: asked.handle(RUN),
@@ -88,17 +92,14 @@ CHANGING: dict[str, Callable[[Program, Any], Any]] = {
     "Asks.pause": lambda program, app: app.pause(queue="mail"),
     "Asks.resume": lambda program, app: app.resume(queue="mail"),
     **{
-        f"{kind}.{verb}": lambda program, held, verb=verb: getattr(held, verb)()
+        f"{kind}.{verb}": calling(verb)
         for kind in ("Handle", "GraphHandle")
         for verb in ("approve", "reject", "cancel", "retry", "pause", "resume")
     },
     **{f"{kind}.send": lambda program, held: held.send(program.event, 7) for kind in ("Handle", "GraphHandle")},
     "Schedules.create": lambda program, held: held.create(program.order, "7", every=timedelta(hours=1)),
-    **{
-        f"Schedules.{verb}": lambda program, held, verb=verb: getattr(held, verb)("daily")
-        for verb in ("pause", "resume", "trigger", "delete")
-    },
-    **{f"Pipelines.{verb}": lambda program, held, verb=verb: getattr(held, verb)("mail") for verb in STEERING},
+    **{f"Schedules.{verb}": calling(verb, "daily") for verb in ("pause", "resume", "trigger", "delete")},
+    **{f"Pipelines.{verb}": calling(verb, "mail") for verb in STEERING},
     "Pipelines.resolve": lambda program, held: held.resolve("mail", "happened"),
     "Pipelines.skip_input": lambda program, held: held.skip_input("mail", "in-1"),
     "Pipelines.skip_event": lambda program, held: held.skip_event("mail", program.topic, "1"),
@@ -108,10 +109,7 @@ CHANGING: dict[str, Callable[[Program, Any], Any]] = {
     "Item.add_task": lambda program, held: held.add_task("Call Ann"),
     "Item.end_task": lambda program, held: held.end_task(TASK),
     "Item.delete": lambda program, held: held.delete(),
-    **{
-        f"Signal.{verb}": lambda program, held, verb=verb: getattr(held, verb)()
-        for verb in ("pause", "resume", "cancel", "update", "delete")
-    },
+    **{f"Signal.{verb}": calling(verb) for verb in ("pause", "resume", "cancel", "update", "delete")},
 }
 BY_NAME = {kind.__name__: holder for kind, holder in HOLDERS.items()}
 BLOCKING = [name for name in READING if not name.startswith(("Item.", "Signal."))]  # those are held by what is awaited

@@ -99,7 +99,7 @@ class Session:
         return self.change(lambda opened: deed(opened.runs, opened.control))
 
     def change_later(self, work: Callable[[OpenEngine], Awaitable[T]]) -> T:
-        """Like `change`, for work that opens the engine once it knows that it has to; a missing file is then created."""
+        """Like `change`, for work that opens the engine when it has to; a missing file is then created."""
         return self._use(lambda opening: work(opening.get))
 
     def _use(self, work: Callable[[Opening[Opened]], Awaitable[T]]) -> T:

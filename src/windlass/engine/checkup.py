@@ -42,9 +42,16 @@ class EngineAdmin:
     """
 
     def __init__(
-        self, store: Readable, *, clock: Clock, is_current: bool = True, duties: CoordinatorSettings | None = None
+        self,
+        store: Readable,
+        *,
+        clock: Clock,
+        is_current: bool = True,
+        is_read_only: bool = False,
+        duties: CoordinatorSettings | None = None,
     ) -> None:
-        self._store, self._clock, self._is_current = store, clock, is_current
+        self._store, self._clock = store, clock
+        self._is_current, self._is_read_only = is_current, is_read_only
         self._duties = duties or CoordinatorSettings()
 
     async def check_up(self) -> Checkup:
@@ -52,7 +59,8 @@ class EngineAdmin:
 
         async def judge_settings() -> tuple[Check, ...]:
             settings.update(await self._read("settings", lambda checks: checks.settings()))
-            return rules.library(settings), rules.durability(settings)
+            written = rules.read_only() if self._is_read_only else (rules.durability(settings),)
+            return rules.library(settings), *written
 
         async def judge_files() -> tuple[Check, ...]:
             return (rules.files(await self._read("damage", lambda checks: checks.damage()), settings=settings),)

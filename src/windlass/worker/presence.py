@@ -82,6 +82,8 @@ class Presence:
             except NotFound:
                 await self.come_back()
             except WindlassError as error:
+                if self.host.lose_store(error):
+                    return
                 LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
             except Exception:  # a bug of ours must not end the duty
                 LOGGER.exception("Worker %s: no heartbeat", self.id)
@@ -108,6 +110,8 @@ class Presence:
                     self.drain()
                 await self._look_at_runs()
             except WindlassError as error:
+                if self.host.lose_store(error):
+                    return
                 LOGGER.info("Worker %s cannot look at its runs: %s", self.id, error)
                 await self.host.clock.sleep(SECOND)
             except Exception:  # a bug of ours must not end the duty

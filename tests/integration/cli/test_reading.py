@@ -10,88 +10,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
+from tests.integration.cli.every_command import CHANGING, ELSEWHERE, LOOKING, READING, RUN, SERVING, every_command
 from tests.integration.cli.scene import Scene
 from tests.integration.server.process import free_ports
 from tests.older import NEWEST, make_older, schema_of
 from windlass.cli.main import cli
 
 PATIENCE = 60.0
-RUN, ITEM, SIGNAL, WORKER = f"run_{0:026}", f"itm_{0:026}", f"sig_{0:026}", f"wrk_{0:026}"
-KEY, TASK = f"key_{0:026}", f"tsk_{0:026}"
 SHOP = """
 import windlass
 app = windlass.App()
 @app.workflow
 async def order(ctx: windlass.Context, id: str) -> None: ...
 """
-# Every command stands in one of these, with what is typed behind its name.
-READING = {
-    "runs": [],
-    "show": [RUN],
-    "explain": [RUN],
-    "graphs": [],
-    "pipelines": [],
-    "topics": [],
-    "inputs": ["mail"],
-    "schedules": [],
-    "schedules show": ["daily"],
-    "items": [],
-    "items show": [ITEM],
-    "signals": [],
-    "signals show": [SIGNAL],
-    "firings": [],
-    "queues": [],
-    "workers": [],
-    "namespaces": [],
-    "namespaces list": [],
-    "keys": [],
-    "keys list": [],
-    "audit": [],
-}
-LOOKING = {"doctor": [], "migrate": ["--check"]}  # which have a word of their own for what is behind
-CHANGING = {
-    "start": ["shop:app", "order", "7"],
-    "publish": ["orders", '"7"', "--id", "1"],
-    "run-now": ["mail"],
-    "schedules create": ["daily", "order", "--every", "1h"],
-    "schedules pause": ["daily"],
-    "schedules resume": ["daily"],
-    "schedules trigger": ["daily"],
-    "schedules delete": ["daily", "--yes"],
-    "items create": ["Move the server"],
-    "items move": [ITEM, "ready"],
-    "items task": [ITEM, "Call Ann"],
-    "items end-task": [TASK, "completed"],
-    "items delete": [ITEM, "--yes"],
-    "signals create": ["--every", "1h", "--start", "order"],
-    "signals update": [SIGNAL, "--repeat"],
-    "signals pause": [SIGNAL],
-    "signals resume": [SIGNAL],
-    "signals cancel": [SIGNAL],
-    "signals delete": [SIGNAL, "--yes"],
-    "workers drain": [WORKER],
-    "send": [RUN, "paid", "7"],
-    "approve": [RUN],
-    "reject": [RUN],
-    "resolve": [RUN, "--happened"],
-    "skip": ["mail", "--input", "in-1"],
-    "cancel": [RUN],
-    "retry": [RUN],
-    "pause": [RUN],
-    "resume": [RUN],
-    "namespaces create": ["shop"],
-    "namespaces delete": ["shop", "--yes"],
-    "namespaces disable": ["shop"],
-    "namespaces enable": ["shop"],
-    "keys create": ["--role", "viewer"],
-    "keys revoke": [KEY],
-    "migrate": [],
-}
-SERVING = {"worker": ["shop:app"], "server": [], "dev": ["shop:app"]}
-ELSEWHERE = {"bench", "demo", "schedules preview"}  # which touch no database of the user
 
 
 @pytest.fixture(params=["disk", "postgres"])
@@ -112,16 +45,6 @@ def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     make_older(url)
     yield url
     server.drop_database(url)
-
-
-def every_command(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
-    if not isinstance(command, click.Group):
-        yield " ".join(path)
-        return
-    for name in command.commands:
-        yield from every_command(command.commands[name], (*path, name))
-    if command.invoke_without_command:
-        yield " ".join(path)
 
 
 def test_every_command_reads_or_changes() -> None:

@@ -134,6 +134,7 @@ def test_a_worker_says_so_and_exits_with_an_error(folder: Path, way: str, progra
         process.kill()
 
     assert process.returncode == 1, said
+    assert program == "app.serve" or "Traceback" not in said, said
     assert said.rstrip().splitlines()[-1].endswith(f"{told}: see that the right file is there, and start again."), said
     assert [line for line in said.splitlines() if "stops, and drops what it executes" in line and told in line]
     left = folder if folder.exists() else folder.with_name("elsewhere")

@@ -150,12 +150,16 @@ class EngineAdmin:
             counts = await upkeep.counts(late_for=rules.LATE_FOR, limit=limit)
             given_up = await upkeep.given_up(limit=limit) if counts.given_up else []
             broken = await upkeep.broken(limit=limit)
+            for live in await upkeep.live():
+                problem = checkup_signals.unfit(live.kind, live.states, is_readable=live.is_readable)
+                if problem is not None:
+                    broken.append((live.namespace, live.id, problem))
             return (
                 checkup_signals.signals(
                     live=counts.live,
                     late=counts.late,
                     given_up=[f"{_named(namespace, id)}: {reason}" for namespace, id, reason in given_up],
-                    broken=[f"{_named(namespace, id)} {problem}" for namespace, id, problem in broken],
+                    broken=[f"{_named(namespace, id)} {problem}" for namespace, id, problem in broken[:limit]],
                     is_enabled=self._duties.fires_signals,
                     unattended=rules.UNATTENDED,
                 ),

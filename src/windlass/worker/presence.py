@@ -144,7 +144,9 @@ class Presence:
                 looks += 1
             except Unavailable as error:
                 LOGGER.info("Worker %s cannot look for dead workers: %s", self.id, error)
-            except Exception:  # a bug of ours, or a row that cannot be read, must not end the duty
+            except Exception as error:  # a bug of ours, or a row that cannot be read, must not end the duty
+                if self.host.lose_store(error):
+                    return
                 LOGGER.exception("Worker %s cannot look for dead workers", self.id)
             await self.host.clock.sleep(self.probe_for)
 

@@ -108,12 +108,14 @@ class App(Declarations, Asks):
         )
         self._registry = Registry()
         self._program = _program(sys._getframe(1).f_globals)
-        self._services = Services(lambda: self._opening.get())
+        self._services = Services(lambda: self._opening.get(), look=lambda: self._opening.look())
         self._make_askers()
-        self._opening: Opening[Opened] = Opening(self._open_engine, lambda opened: opened.close())
+        self._opening: Opening[Opened] = Opening(
+            self._open_engine, lambda opened: opened.close(), check=self._refuse_to_migrate
+        )
         self._workers: list[Worker] = []
         self._closing: asyncio.Task[None] | None = None
-        self._sync = Sync(self, opens=self, open=self._opening.get)
+        self._sync = Sync(self, opens=self, open=self._opening.enter)
 
     # Execute
 
@@ -220,6 +222,8 @@ class App(Declarations, Asks):
                 yield
             finally:
                 await self._stop(worker)
+            if worker.drain.error is not None:  # and nothing else has ended the block
+                raise worker.drain.error
 
     @asynccontextmanager
     async def lifespan(
@@ -245,7 +249,7 @@ class App(Declarations, Asks):
         return self._sync
 
     async def __aenter__(self) -> App:
-        await self._opening.get()
+        await self._opening.enter()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -285,6 +289,11 @@ class App(Declarations, Asks):
         await enter_schedules(opened.schedules, self._registry, namespace=namespace, program=program, codec=self._codec)
         await enter_pipelines(opened.pipeline_control, self._registry, namespace=namespace, program=program)
         await enter_signals(opened.signals, self._registry, namespace=namespace, program=program)
+
+    async def _refuse_to_migrate(self) -> None:
+        from windlass.assembly import refuse_to_migrate
+
+        await refuse_to_migrate(self._url)  # one that does not exist yet is created: nothing in it can change
 
     async def _open_engine(self) -> Opened:
         from windlass.assembly import open_engine
@@ -347,6 +356,7 @@ class App(Declarations, Asks):
             registry=self._registry,
             clock=self._clock,
             control=self._services.control,
+            to_change=self._services.to_change,
             graphs=self._services.graphs,
             new_id=Ids(self._clock, self._rng).message,
             worker_command=self._worker_command,

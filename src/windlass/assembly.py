@@ -50,6 +50,17 @@ async def open_engine(
     return await open_embedded(location, settings, clock=clock, rng=rng, hooks=hooks, observer=observer)
 
 
+async def refuse_to_migrate(url: str, *, creates: bool = True) -> None:
+    """Raise StoreRefused if to open this database would migrate it, or, without `creates`, make its tables.
+
+    A server has migrated its own when it started.
+    """
+    if parse_url(url).kind != "grpc":
+        from windlass.embedded import refuse_to_migrate_database
+
+        await refuse_to_migrate_database(url, creates=creates)
+
+
 def _open_remote(location: Location, settings: Settings, *, clock: Clock, ids: Ids) -> Opened:
     """Connects at the first call."""
     try:

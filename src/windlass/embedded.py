@@ -29,7 +29,7 @@ from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSett
 from windlass.engine.engine import Engine
 from windlass.engine.pages import EnginePages
 from windlass.engine.parts import EngineSettings
-from windlass.errors import NotAllowed
+from windlass.errors import SCHEMA_BEHIND, NotAllowed, StoreRefused
 from windlass.notify.local import Elsewhere, Hub
 from windlass.notify.postgres import PostgresListener
 from windlass.notify.sqlite import FileWatch
@@ -38,6 +38,8 @@ from windlass.runtime import Clock, Ids, Rng, SystemClock
 from windlass.settings import Location, Settings, parse_url
 from windlass.store.base import Hooks, Store
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.file import is_read_only
+from windlass.store.sqlite.read_only import ReadOnlyStore
 from windlass.store.sqlite.reader import SqliteReader
 from windlass.store.sqlite.store import IN_MEMORY, SqliteStore
 from windlass.store.version import newest, read_postgres, read_sqlite
@@ -70,6 +72,9 @@ class Embedded:
     @asynccontextmanager
     async def coordinated(self) -> AsyncIterator[None]:
         """Look after the database while the block lasts: schedules, silent workers, what is to be removed."""
+        store = self.engine.parts.store
+        if isinstance(store, ReadOnlyStore):
+            raise store.refusal
         self._coordinated += 1
         if self._coordinator is not None and self._coordinated == 1:
             self._coordinator.start()
@@ -103,7 +108,9 @@ async def open_embedded(
     """Connect, migrate, listen. Raises StoreRefused if the database cannot be used."""
     store: Store
     elsewhere: Elsewhere | None = None
-    if location.kind == "sqlite":
+    if location.kind == "sqlite" and is_read_only(location.target):
+        store = ReadOnlyStore(location.target, clock=clock)
+    elif location.kind == "sqlite":
         store = sqlite = SqliteStore(location.target, clock=clock, hooks=hooks)
         if location.target != IN_MEMORY:  # which nobody else has
             # A hint from outside comes in real time, also in a test whose clock stands still.
@@ -126,7 +133,7 @@ async def open_embedded(
         observer=observer,
     )
     duties = _duties(settings)
-    engine.admin = EngineAdmin(store, clock=clock, duties=duties)
+    engine.admin = EngineAdmin(store, clock=clock, is_read_only=isinstance(store, ReadOnlyStore), duties=duties)
     await engine.open()
     return Embedded(engine, Coordinator(engine.parts, duties) if settings.coordinates else None)
 
@@ -158,6 +165,18 @@ async def read_schema_version(url: str) -> SchemaVersion:
     return SchemaVersion(found=await asyncio.to_thread(read_sqlite, location.target), known=newest("sqlite"))
 
 
+async def refuse_to_migrate_database(url: str, *, creates: bool) -> None:
+    """Raise StoreRefused if the schema is behind, or, without `creates`, if there is none."""
+    location, version = parse_url(url), await read_schema_version(url)
+    if not version.is_behind or location.target == IN_MEMORY or (creates and not version.found):
+        return
+    if version.found:
+        state = f"has schema {version.found}, and this Windlass needs {version.known}. Reading does not migrate it"
+    else:
+        state = "has no schema yet. Reading does not create one"
+    raise StoreRefused(f"The database {location.shown} {state}; to do that: windlass migrate", reason=SCHEMA_BEHIND)
+
+
 @asynccontextmanager
 async def open_admin(
     url: str, version: SchemaVersion, *, clock: Clock, settings: Settings | None = None
@@ -168,7 +187,13 @@ async def open_admin(
         reader = SqliteReader(location.target, clock=clock)
         reader.open()
         try:
-            yield EngineAdmin(reader, clock=clock, is_current=not version.is_behind, duties=duties)
+            yield EngineAdmin(
+                reader,
+                clock=clock,
+                is_current=not version.is_behind,
+                is_read_only=reader.is_read_only,
+                duties=duties,
+            )
         finally:
             reader.close()
         return

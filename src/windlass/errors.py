@@ -30,6 +30,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+SCHEMA_BEHIND = "schema_behind"  # the database is of an older Windlass, and who only reads does not migrate it
+FILE_GONE = "file_gone"  # the file was removed or replaced while it was open
+
 
 class WindlassError(Exception):
     """Base of everything Windlass raises on purpose. `code` is stable and crosses the wire."""
@@ -150,9 +153,17 @@ class Unavailable(WindlassError):
 
 
 class StoreRefused(WindlassError):
-    """This database cannot be used as it stands: not ours, corrupt, newer, read-only, unreachable. It is unchanged."""
+    """This database cannot be used as it stands: not ours, corrupt, newer, read-only, unreachable. It is unchanged.
+
+    `reason` names the two cases that a program may treat in its own way: SCHEMA_BEHIND and FILE_GONE.
+    """
 
     code = "store_refused"
+    reason = "store_refused"
+
+    def __init__(self, message: str, *, reason: str = "store_refused") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class ReplayMismatch(WindlassError):

@@ -56,3 +56,19 @@ def small_disk(folder: Path, *, megabytes: int) -> Iterator[Disk]:
 
 def _mount(*arguments: str) -> None:
     subprocess.run(["mount", *arguments], check=True, capture_output=True, text=True)
+
+
+@contextmanager
+def read_only_view(folder: Path, view: Path) -> Iterator[Path]:
+    """The same files under another name, where nothing can be written. Skips where nobody may mount anything."""
+    view.mkdir()
+    try:
+        _mount("--bind", str(folder), str(view))
+        _mount("-o", "remount,bind,ro", str(view))
+    except (OSError, subprocess.CalledProcessError) as error:
+        subprocess.run(["umount", "--lazy", str(view)], check=False, capture_output=True)
+        pytest.skip(f"no file system can be mounted here: {error}")
+    try:
+        yield view
+    finally:
+        subprocess.run(["umount", "--lazy", str(view)], check=True)

@@ -397,7 +397,7 @@ COLD = {
     "look_at_signals": "reads what is live or late, up to a limit, for people",
     "failed_signals": "reads what is live, for a person",
     "broken_signals": "the same",
-    "live_actions": "the same",
+    "live_signals": "the same",
     "remove_firings_of_namespace": "removes what it reads, once, for a person",
     "remove_signals_of_namespace": "the same",
     "remove_examined_of_namespace": "the same",

@@ -56,6 +56,7 @@ def door_of(app: App, open: OpenEngine, session: Session) -> Door:
     return Door(
         runs=runs,
         control=control,
+        to_change=open,
         namespace=app._namespace,
         codec=app._codec,
         registry=app._registry,

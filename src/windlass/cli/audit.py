@@ -37,7 +37,7 @@ def audit(session: Session, /, *, limit: int, before: int | None) -> None:
     what it concerns; of keys and namespaces it stands here too, as done by "local".
     """
     query = ListAudit(namespace=session.wide_namespace or EVERY_NAMESPACE, before=before, limit=limit)
-    page = session.use(lambda opened: opened.access.list_audit(query))
+    page = session.read(lambda opened: opened.access.list_audit(query))
     if session.is_json:
         entries = [records.audit_entry(entry) for entry in page.entries]
         session.screen.write_json({"entries": entries, "next": page.next})

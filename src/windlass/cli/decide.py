@@ -92,7 +92,7 @@ def _answer(session: Session, run: str | None, *, key: str | None, is_approved: 
         answered = await _decide(session, opened, found, is_approved=is_approved, how=how)
         return lambda: _tell(session, answered)
 
-    session.use(answer)()
+    session.change(answer)()
 
 
 async def _decide(session: Session, opened: Opened, run: Run, *, is_approved: bool, how: dict[str, Any]) -> Answered:

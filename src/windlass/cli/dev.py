@@ -67,6 +67,6 @@ async def _work_and_serve(
             opened = await app._opening.get()
             served = serving(session, opened, options, about=about, has_link=True)
             async with app.worker(queues=queues, slots=slots), served:
-                await stopped.wait()
+                await process.first_of(stopped, app._workers[-1].drain.is_lost)
     finally:
         await app.aclose()

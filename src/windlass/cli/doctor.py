@@ -21,9 +21,11 @@ from windlass.model.checkup import Check, Checkup, Grade
 from windlass.rules import checkup as rules
 from windlass.runtime import system_rng
 from windlass.settings import FILE, OPTIONS, Location, Settings, parse_url, read_settings, resolve_url
+from windlass.store.sqlite.file import left_beside
 
 STYLES = {Grade.GOOD: "green", Grade.WARNING: "yellow", Grade.FAILED: "bold red", Grade.SKIPPED: "bright_black"}
 DIM = "bright_black"
+SHOWN_LEFT = 3  # files
 
 
 @click.command(short_help="Check that the database is in order.")
@@ -80,8 +82,7 @@ async def _examined(session: Session, where: Where) -> list[Check]:
     if where.location.kind == "grpc":
         return await _asked_of_server(session, where)
     if is_missing(where.location):
-        text = f"{where.location.shown} does not exist: name another with --url, or create it: windlass migrate"
-        return [rules.unreadable("schema", text)]
+        return [rules.unreadable("schema", _missing(where.location))]
     checks: list[Check] = []
     try:
         # First and without opening the engine, which would migrate.
@@ -92,6 +93,18 @@ async def _examined(session: Session, where: Where) -> list[Check]:
     except WindlassError as error:
         checks.append(rules.unreadable("database" if checks else "schema", str(error)))
     return checks
+
+
+def _missing(location: Location) -> str:
+    """Tell a file that was removed from one that was never there."""
+    left = left_beside(location.target)
+    if not left:
+        return f"{location.shown} does not exist: name another with --url, or create it: windlass migrate"
+    names = ", ".join(left[:SHOWN_LEFT]) + (", …" if len(left) > SHOWN_LEFT else "")
+    return (
+        f"{location.shown} was removed: what belongs to it is still beside it ({names}). Restore it from a backup, or "
+        "remove this too and begin anew: windlass migrate"
+    )
 
 
 async def _asked_of_server(session: Session, where: Where) -> list[Check]:

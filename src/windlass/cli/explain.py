@@ -44,7 +44,7 @@ def explain(session: Session, /, run: str | None, key: str | None) -> None:
         found = await lookup.find(opened.runs, meant.run, key=key, namespace=session.namespace)
         return await opened.runs.explain_run(session.namespace, found.run.id), None
 
-    (found, word), screen = session.use(ask), session.screen
+    (found, word), screen = session.read(ask), session.screen
     found = replace(found, text=session.advise(found.text))
     if session.is_json:
         screen.write_json(records.explanation(found) if word is None else _record(found, word))

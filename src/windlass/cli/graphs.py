@@ -59,7 +59,7 @@ def graphs(session: Session, /, *, name: str | None, is_open: bool, limit: int, 
     query = ListGraphs(
         namespace=session.namespace, name=name, is_open=True if is_open else None, before=before, limit=limit
     )
-    listing = session.use(lambda opened: _read(opened, query))
+    listing = session.read(lambda opened: _read(opened, query))
     if session.is_json:
         record = {"graphs": [records.graph(view, running=_running(listing, view)) for view in listing.views]}
         session.screen.write_json({**record, "next": listing.next})

@@ -106,7 +106,7 @@ def create(
         )
         return await opened.access.create_key(command), make_token(command.id, secret)
 
-    key, token = session.use(make)
+    key, token = session.change(make)
     if session.is_json:
         session.screen.write_json({**records.key(key, now=session.now()), "token": token})
         return
@@ -131,7 +131,7 @@ def revoke(session: Session, /, key: str, *, by: str | None) -> None:
         before = await _meant(opened.access, key)
         return before, await opened.access.revoke_key(before.id, person(by))
 
-    before, after = session.use(end)
+    before, after = session.change(end)
     if session.is_json:
         session.screen.write_json(records.key(after, now=session.now()))
         return
@@ -168,7 +168,7 @@ async def _meant(access: Access, prefix: str) -> Key:
 
 
 def _list(session: Session) -> None:
-    found = session.use(lambda opened: opened.access.list_keys(session.wide_namespace))
+    found = session.read(lambda opened: opened.access.list_keys(session.wide_namespace))
     if session.is_json:
         session.screen.write_json({"keys": [records.key(item, now=session.now()) for item in found]})
         return

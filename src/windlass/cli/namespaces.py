@@ -52,7 +52,7 @@ def list_namespaces(session: Session, /) -> None:
 @click.pass_obj
 def create(session: Session, /, name: str, *, note: str | None) -> None:
     """Make a namespace, so that keys can be made for it. Programs with the database itself need none to be made."""
-    made = session.use(lambda opened: opened.namespaces.create_namespace(CreateNamespace(name=name, note=note)))
+    made = session.change(lambda opened: opened.namespaces.create_namespace(CreateNamespace(name=name, note=note)))
     then = f"windlass keys create --role worker --namespace {name}"
     _report(session, made, f"Namespace {escape(name)} is there. A key for its workers: {escape(then)}")
 
@@ -64,7 +64,7 @@ def create(session: Session, /, name: str, *, note: str | None) -> None:
 def enable(session: Session, /, name: str) -> None:
     """Let a disabled namespace go on: runs are taken up again, and schedules fire. Times that have passed meanwhile
     follow the catch-up of their schedule."""
-    changed = session.use(lambda opened: opened.namespaces.set_enabled(name, is_enabled=True))
+    changed = session.change(lambda opened: opened.namespaces.set_enabled(name, is_enabled=True))
     _report(session, changed, f"Namespace {escape(name)} is enabled.")
 
 
@@ -77,7 +77,7 @@ def disable(session: Session, /, name: str) -> None:
 
     What is at work may come to its end. Nothing is lost.
     """
-    changed = session.use(lambda opened: opened.namespaces.set_enabled(name, is_enabled=False))
+    changed = session.change(lambda opened: opened.namespaces.set_enabled(name, is_enabled=False))
     then = session.advise(f"windlass namespaces enable {name}")
     _report(session, changed, f"Namespace {escape(name)} is disabled: nothing is taken up in it. Then: {escape(then)}")
 
@@ -96,7 +96,7 @@ def delete(session: Session, /, name: str, *, is_sure: bool) -> None:
     """
     if not is_sure:
         _ask(session, name)
-    session.use(lambda opened: opened.namespaces.delete_namespace(name))
+    session.change(lambda opened: opened.namespaces.delete_namespace(name))
     if session.is_json:
         session.screen.write_json({"name": name, "is_deleted": True})
         return
@@ -122,7 +122,7 @@ def _say(session: Session, text: str) -> None:
 
 
 def _list(session: Session) -> None:
-    found = session.use(lambda opened: _all(opened.namespaces))
+    found = session.read(lambda opened: _all(opened.namespaces))
     if session.is_json:
         session.screen.write_json({"namespaces": [records.namespace(item) for item in found]})
         return

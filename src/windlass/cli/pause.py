@@ -56,7 +56,7 @@ def _pause_one(session: Session, target: Target, *, by: str | None, note: str | 
         status = await opened.control.pause_run(command)
         return lambda: _tell_run(session, found, status)
 
-    session.use(hold)()
+    session.change(hold)()
 
 
 def _tell_run(session: Session, run: Run, status: RunStatus) -> None:

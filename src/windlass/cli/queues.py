@@ -46,7 +46,7 @@ def queues(session: Session, /) -> None:
     A queue is listed if a run that is not over is in it, a live worker serves it, it is paused, or a run of it ended
     within a minute.
     """
-    listing = session.steer(lambda runs, control: _read(runs, control, namespace=session.namespace))
+    listing = session.read(lambda opened: _read(opened.runs, opened.control, namespace=session.namespace))
     if session.is_json:
         session.screen.write_json(_record(listing))
         return

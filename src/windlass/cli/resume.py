@@ -60,7 +60,7 @@ def _resume_one(session: Session, target: Target, *, by: str | None, note: str |
         waits_for = await waits_for_now(opened.runs, view, now=session.now())
         return lambda: _tell_run(session, view, waits_for)
 
-    session.use(go_on)()
+    session.change(go_on)()
 
 
 def _tell_run(session: Session, view: RunView, waits_for: str) -> None:

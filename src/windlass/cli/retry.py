@@ -44,7 +44,7 @@ def retry(session: Session, /, run: str | None, key: str | None, *, from_step: s
         started = await opened.control.retry_run(command)
         return lambda: _tell_run(session, found, started)
 
-    session.use(again)()
+    session.change(again)()
 
 
 def _tell_run(session: Session, found: Run, started: Started) -> None:

@@ -84,7 +84,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 def runs(session: Session, /, **options: Any) -> None:
     """List runs, the newest first, and what is paused as a whole."""
     wanted = Wanted(**options)
-    listing = session.use(lambda opened: _read(opened, wanted, session=session))
+    listing = session.read(lambda opened: _read(opened, wanted, session=session))
     if session.is_json:
         session.screen.write_json(_record(listing, now=session.now()))
         return

@@ -68,7 +68,7 @@ def send(
             session.warn(f"Run {found.id} does not wait for {event!r} now.{nearest(event, awaited)}")
         return found, id, not sent.is_repeat
 
-    found, id, is_new = session.use_later(deliver)
+    found, id, is_new = session.change_later(deliver)
     if session.is_json:
         record = {"id": found.id, "workflow": found.name, "event": event, "message": id, "is_repeat": not is_new}
         session.screen.write_json(record)

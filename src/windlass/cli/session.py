@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import click
 
 from windlass.api.service import Control, Runs
-from windlass.assembly import Opened, open_engine
+from windlass.assembly import Opened, open_engine, refuse_to_migrate
 from windlass.cli.terminal import Screen, escape
 from windlass.client.opening import Opening
 from windlass.errors import InvalidInput, NotFound
@@ -84,30 +84,29 @@ class Session:
     def now(self) -> Instant:
         return Instant(self.clock.now())
 
-    def ask(self, question: Callable[[Runs], Awaitable[T]]) -> T:
-        """Open the engine, ask, and close it. Raises NotFound rather than create a database file."""
-        return self.use(lambda opened: question(opened.runs))
+    def read(self, work: Callable[[Opened], Awaitable[T]]) -> T:
+        """Open the engine, let it look, and close it. Raises rather than create a database, or migrate it."""
+        self.refuse_missing_file()
+        return self._use(lambda opening: _with(opening.look, work))
+
+    def change(self, work: Callable[[Opened], Awaitable[T]]) -> T:
+        """The same for what changes something: the database is migrated if it has to be."""
+        self.refuse_missing_file()
+        return self._use(lambda opening: _with(opening.get, work))
 
     def steer(self, deed: Callable[[Runs, Control], Awaitable[T]]) -> T:
-        """Like `ask`, for what changes something."""
-        return self.use(lambda opened: deed(opened.runs, opened.control))
+        """Like `change`."""
+        return self.change(lambda opened: deed(opened.runs, opened.control))
 
-    def use(self, work: Callable[[Opened], Awaitable[T]]) -> T:
-        """Open the engine, let it work, and close it."""
+    def change_later(self, work: Callable[[OpenEngine], Awaitable[T]]) -> T:
+        """Like `change`, for work that opens the engine when it has to; a missing file is then created."""
+        return self._use(lambda opening: work(opening.get))
 
-        async def with_engine(open: OpenEngine) -> T:
-            return await work(await open())
-
-        self.refuse_missing_file()
-        return self.use_later(with_engine)
-
-    def use_later(self, work: Callable[[OpenEngine], Awaitable[T]]) -> T:
-        """Like `use`, for work that opens the engine once it knows that it has to; a missing file is then created."""
-
+    def _use(self, work: Callable[[Opening[Opened]], Awaitable[T]]) -> T:
         async def with_opening() -> T:
-            opening = Opening(self._open, lambda opened: opened.close())
+            opening = Opening(self._open, lambda opened: opened.close(), check=self._refuse_to_migrate)
             try:
-                return await work(opening.get)
+                return await work(opening)
             finally:
                 await opening.release()
 
@@ -115,6 +114,9 @@ class Session:
 
     async def _open(self) -> Opened:
         return await open_engine(self.url, self.settings, clock=self.clock, rng=system_rng())
+
+    async def _refuse_to_migrate(self) -> None:
+        await refuse_to_migrate(self.url, creates=False)
 
     def adopt(self, *, url: str, namespace: str, settings: Settings) -> None:
         """Work where an app does. What its code says about that is as good as an option, also in what is advised."""
@@ -143,6 +145,10 @@ class Session:
         if is_missing(self.location):
             hint = "Name another with --url, or create it: windlass migrate"
             raise NotFound("database", self.location.target, hint=hint)
+
+
+async def _with(open: OpenEngine, work: Callable[[Opened], Awaitable[T]]) -> T:
+    return await work(await open())
 
 
 def _without_password(url: str) -> str:

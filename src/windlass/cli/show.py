@@ -71,7 +71,7 @@ def show(
         if is_full or has_runs or if_fails is not None:
             raise click.UsageError("--full, --runs and --if-fails are for runs, graphs and pipelines.")
         return write_other_page(session, run)
-    story = session.use(lambda opened: _look(session, opened, run, key=key, has_runs=has_runs))
+    story = session.read(lambda opened: _look(session, opened, run, key=key, has_runs=has_runs))
     if not isinstance(story, Story):
         if if_fails is not None:
             raise click.UsageError("--if-fails is for graphs.")

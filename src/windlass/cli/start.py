@@ -67,7 +67,7 @@ def start(
             await _warn_if_unknown(session, opened, app, queue=options["queue"])
         await _tell(session, opened, handle, is_waiting=is_waiting)
 
-    session.use_later(begin)
+    session.change_later(begin)
 
 
 def typed(definition: WorkflowDefinition, arguments: Sequence[Value]) -> list[Any]:

@@ -70,7 +70,7 @@ def workers(ctx: click.Context, /, *, is_all: bool) -> None:
     if ctx.invoked_subcommand is not None:
         return
     session = ctx.ensure_object(Session)
-    found = session.ask(lambda runs: _read(session, runs, is_all=is_all))
+    found = session.read(lambda opened: _read(session, opened.runs, is_all=is_all))
     if session.is_json:
         silent_for = session.settings.stale_for
         record = [records.worker(item, now=session.now(), silent_for=silent_for) for item in found]

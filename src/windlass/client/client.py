@@ -39,6 +39,7 @@ class Client:
         Raises InvalidInput before anything is stored, AlreadyExists if the key belongs to other input.
         """
         command = self._command(definition, args, options or {})
+        await self._door.to_change()
         runs = await self._door.runs()
         try:
             started = await runs.start_run(command)
@@ -51,6 +52,7 @@ class Client:
         wanted = [self._read_call(position, item) for position, item in enumerate(check_calls(calls))]
         if not wanted:
             return []
+        await self._door.to_change()
         runs = await self._door.runs()
         # Asked for in their order and at once, so that they share commits.
         answers = await outcomes([runs.start_run(command) for _, command in wanted])

@@ -44,6 +44,7 @@ class Door(Struct, frozen=True, kw_only=True):
     registry: Registry
     clock: Clock
     control: Callable[[], Awaitable[Control]]
+    to_change: Callable[[], Awaitable[object]]  # awaited before anything else by what changes something
     new_id: Callable[[], str]  # for events that are sent without one
     worker_command: Callable[[str], str]  # workflow name → "windlass worker shop:app"
     graphs: Callable[[], Awaitable[Graphs]] | None = None  # for those who look into them
@@ -122,7 +123,7 @@ class Handle(HeldRun, Generic[R]):
         Raises NotFound if this app does not declare the event, InvalidInput if the payload is not of its type,
         WrongState if the run is over.
         """
-        _, run_id = await self._reach("send")
+        _, run_id = await self._reach("send", changes=True)
         declared = self._door.registry.find_event(event, verb="send")
         what = f"Event {declared.name!r}"
         self._door.codec.check_arguments((payload,), (declared.type,), ("payload",), what=what)
@@ -153,7 +154,7 @@ class Handle(HeldRun, Generic[R]):
 
         A body that is at work may still end, but its result is refused.
         """
-        _, run_id = await self._reach("cancel")
+        _, run_id = await self._reach("cancel", changes=True)
         control = await self._door.control()
         by, note = check_person(by), check_note(note)
         return (await control.cancel_run(CancelRun(**self._about(run_id), by=by, note=note))).is_done
@@ -163,7 +164,7 @@ class Handle(HeldRun, Generic[R]):
 
         With `from_step` that step and all after it are done again. A second retry answers with the first.
         """
-        _, run_id = await self._reach("retry")
+        _, run_id = await self._reach("retry", changes=True)
         control = await self._door.control()
         if from_step is not None:
             check_step_reference(from_step)
@@ -173,22 +174,22 @@ class Handle(HeldRun, Generic[R]):
 
     async def pause(self, *, by: str | None = None, note: str | None = None) -> None:
         """Hold the run until `resume()`. What is at work ends first."""
-        _, run_id = await self._reach("pause")
+        _, run_id = await self._reach("pause", changes=True)
         control = await self._door.control()
         await control.pause_run(PauseRun(**self._about(run_id), by=check_person(by), note=check_note(note)))
 
     async def resume(self, *, by: str | None = None) -> None:
         """Let a paused run go on. Raises WrongState if it is not paused."""
-        _, run_id = await self._reach("resume")
+        _, run_id = await self._reach("resume", changes=True)
         control = await self._door.control()
         await control.resume_run(ResumeRun(**self._about(run_id), by=check_person(by)))
 
     async def _watched(self) -> tuple[TriggerKind, RunId]:
-        _, run_id = await self._reach("when")
+        _, run_id = await self._reach("when", changes=True)
         return TriggerKind.RUN, run_id
 
     async def _decide(self, name: str, by: str | None, note: str | None, step: str | None) -> Decision:
-        _, run_id = await self._reach(name)
+        _, run_id = await self._reach(name, changes=True)
         control = await self._door.control()
         if step is not None:
             check_step_reference(step)
@@ -199,9 +200,11 @@ class Handle(HeldRun, Generic[R]):
     def _about(self, run_id: RunId) -> dict[str, Any]:
         return {"namespace": self._door.namespace, "run_id": run_id}
 
-    async def _reach(self, name: str) -> tuple[Runs, RunId]:
+    async def _reach(self, name: str, *, changes: bool = False) -> tuple[Runs, RunId]:
         """Open the door and make sure the run exists: waiting for one that does not would never end."""
         refuse_inside_a_workflow(name, verb=f"handle.{name}()")
+        if changes:
+            await self._door.to_change()
         runs = await self._door.runs()
         if self._run_id is not None and self._is_known:
             return runs, self._run_id

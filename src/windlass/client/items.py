@@ -129,7 +129,7 @@ class Item(EveryItem):
         Raises WrongState for a move that is not allowed, naming those that are, and if it is no longer in the state
         that was `expected`.
         """
-        service = await self._items._asked("move", "item")
+        service = await self._items._asked("move", "item", changes=True)
         command = TransitionItem(
             namespace=self._items._namespace,
             item_id=self._id,
@@ -148,7 +148,7 @@ class Item(EveryItem):
 
     async def add_task(self, title: str, data: Any = None, /, *, by: str | None = None) -> TaskInfo:
         """Note something to be done about it. Raises WrongState if the item is over."""
-        service = await self._items._asked("add_task", "item")
+        service = await self._items._asked("add_task", "item", changes=True)
         command = AddTask(
             namespace=self._items._namespace,
             item_id=self._id,
@@ -168,7 +168,7 @@ class Item(EveryItem):
         note: str | None = None,
     ) -> TaskInfo:
         """Say how a task ended. The same again is harmless; another end is WrongState."""
-        service = await self._items._asked("end_task", "item")
+        service = await self._items._asked("end_task", "item", changes=True)
         return await self._items._end_task(service, task, status, by=by, note=note)
 
     async def history(self) -> list[ItemChange]:
@@ -178,7 +178,7 @@ class Item(EveryItem):
 
     async def delete(self, *, by: str | None = None) -> None:
         """Forget it and its tasks. Signals that watch it are resolved, and say why."""
-        service = await self._items._asked("delete", "item")
+        service = await self._items._asked("delete", "item", changes=True)
         namespace = self._items._namespace
         await service.delete_item(DeleteItem(namespace=namespace, item_id=self._id, by=check_person(by)))
 
@@ -194,6 +194,7 @@ class Items(EveryItem):
 
     def __init__(self, door: Door, service: Callable[[], Awaitable[Service]]) -> None:
         self._service, self._namespace, self._codec = service, door.namespace, door.codec
+        self._to_change = door.to_change
 
     async def create(
         self, title: str, /, *, priority: int = 0, data: Any = None, key: str | None = None, by: str | None = None
@@ -202,7 +203,7 @@ class Items(EveryItem):
 
         Raises AlreadyExists if the key belongs to another one.
         """
-        service = await self._asked("create")
+        service = await self._asked("create", changes=True)
         command = CreateItem(
             namespace=self._namespace,
             title=check_title(title),
@@ -255,7 +256,7 @@ class Items(EveryItem):
         note: str | None = None,
     ) -> TaskInfo:
         """Say how a task ended, of whatever item. The same again is harmless; another end is WrongState."""
-        return await self._end_task(await self._asked("end_task"), task, status, by=by, note=note)
+        return await self._end_task(await self._asked("end_task", changes=True), task, status, by=by, note=note)
 
     async def _end_task(
         self, service: Service, task: TaskInfo | str, status: object, *, by: str | None, note: str | None
@@ -269,8 +270,10 @@ class Items(EveryItem):
         )
         return task_info(await service.end_task(command), self._codec)
 
-    async def _asked(self, verb: str, holder: str = "app.items") -> Service:
+    async def _asked(self, verb: str, holder: str = "app.items", *, changes: bool = False) -> Service:
         refuse_inside_a_workflow(f"{verb} of an item", verb=f"{holder}.{verb}()")
+        if changes:
+            await self._to_change()
         return await self._service()
 
 

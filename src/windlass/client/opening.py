@@ -1,6 +1,7 @@
 """Open something once, at the first await, however many ask at the same time; and say no on the wrong loop.
 
 What is opened belongs to one event loop of one process: after a fork, on another loop, or after close it is refused.
+To open a database may migrate it, so a caller that only reads has it checked first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from windlass.answers import seen
-from windlass.errors import NotAllowed
+from windlass.errors import SCHEMA_BEHIND, NotAllowed, StoreRefused
 
 T = TypeVar("T")
 
@@ -21,9 +22,17 @@ FORKED = "This App was opened before the process forked. Open it after the fork.
 
 
 class Opening(Generic[T]):
-    def __init__(self, open: Callable[[], Awaitable[T]], close: Callable[[T], Awaitable[None]]) -> None:
-        self._open, self._close = open, close
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[T]],
+        close: Callable[[T], Awaitable[None]],
+        *,
+        check: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`check` raises StoreRefused where `open` would migrate."""
+        self._open, self._close, self._check = open, close, check
         self._task: asyncio.Task[T] | None = None
+        self._is_checked = False  # the task checks before it opens
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None  # process and loop that opened it
         self.is_closed = False
 
@@ -34,18 +43,41 @@ class Opening(Generic[T]):
 
     async def get(self) -> T:
         """What was opened. Raises NotAllowed after close, after a fork and on another loop, or what opening raises."""
+        while True:
+            task = self._begun(checks=False)
+            if task.done():
+                return task.result()
+            was_checked = self._is_checked
+            try:
+                return await asyncio.shield(task)
+            except StoreRefused:
+                if not was_checked:
+                    raise
+                # It was opened for a caller that only reads, and this one may migrate.
+
+    async def look(self) -> T:
+        """The same for a caller that only reads. Raises StoreRefused too if to open it would migrate it."""
+        return await asyncio.shield(self._begun(checks=True))
+
+    async def enter(self) -> None:
+        """Open it now; one that has to be migrated is opened by the first call that changes something."""
+        try:
+            await self.look()
+        except StoreRefused as refused:
+            if refused.reason != SCHEMA_BEHIND:
+                raise
+
+    def _begun(self, *, checks: bool) -> asyncio.Task[T]:
         if self.is_closed:
             raise NotAllowed(CLOSED)
         self.check_owner()
-        if self._task is not None and self._task.done():
-            return self._task.result()
         if self._task is None:
             loop = asyncio.get_running_loop()
-            self._owner = (os.getpid(), loop)
+            self._owner, self._is_checked = (os.getpid(), loop), checks
             # A task of its own and shielded: the first caller may be cancelled while the others still want it.
-            self._task = loop.create_task(self._opened(), context=contextvars.Context())
+            self._task = loop.create_task(self._opened(checks=checks), context=contextvars.Context())
             self._task.add_done_callback(seen)  # every caller may have been cancelled
-        return await asyncio.shield(self._task)
+        return self._task
 
     def opened(self) -> T:
         """What is open. Raises NotAllowed if nothing is."""
@@ -87,8 +119,10 @@ class Opening(Generic[T]):
         if self.is_open:
             raise NotAllowed(f"This App is open on another event loop, so {verb} cannot start its own. Use: {instead}.")
 
-    async def _opened(self) -> T:
+    async def _opened(self, *, checks: bool) -> T:
         try:
+            if checks and self._check is not None:
+                await self._check()
             return await self._open()
         except BaseException:
             self._task = self._owner = None  # the next caller may try again

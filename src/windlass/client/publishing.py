@@ -43,6 +43,7 @@ class Publishing:
     async def publish(self, topic: Topic[Any] | str, payload: Any, *, id: str, input: Input | None) -> Published:
         """Raises InvalidInput before anything is sent, NotFound if the topic is not declared."""
         command = self._command(self._find(topic, "app.publish"), payload, id=id, input=input, verb="app.publish")
+        await self._door.to_change()
         service = await self._service()
         await self._enter_subscribers(command.topic)
         published = await service.publish(command)
@@ -55,6 +56,7 @@ class Publishing:
         commands = [self._read(position, item, declared) for position, item in enumerate(_check_items(items))]
         if not commands:
             return []
+        await self._door.to_change()
         service = await self._service()
         await self._enter_subscribers(declared.name)
         answers = await outcomes([service.publish(command) for command in commands])

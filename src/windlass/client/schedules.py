@@ -78,7 +78,7 @@ class Schedules:
         Raises AlreadyExists if the name belongs to another definition, unless `replace=True`; one declared in code is
         changed there.
         """
-        service = await self._asked("create")
+        service = await self._asked("create", changes=True)
         refuse_unknown_options(options, verb="schedules.create", function=fn, args=args, allowed=OPTIONS)
         definition = self._door.registry.find_workflow(fn, verb="app.schedules.create")
         plan = read_plan(**options)
@@ -105,34 +105,36 @@ class Schedules:
 
     async def pause(self, name: str, /, *, by: str | None = None, note: str | None = None) -> ScheduleInfo:
         """Fire nothing until it is resumed. Runs that were started go on. Harmless if it is paused."""
-        service = await self._asked("pause")
+        service = await self._asked("pause", changes=True)
         by, note = check_person(by), check_note(note)
         command = PauseSchedule(namespace=self._door.namespace, name=_checked(name), by=by, note=note)
         return _info(await service.pause_schedule(command))
 
     async def resume(self, name: str, /, *, backfill: bool = False, by: str | None = None) -> ScheduleInfo:
         """Go on with the next time. With `backfill`, `catch_up` decides on those that passed meanwhile."""
-        service = await self._asked("resume")
+        service = await self._asked("resume", changes=True)
         by = check_person(by)
         command = ResumeSchedule(namespace=self._door.namespace, name=_checked(name), backfill=backfill, by=by)
         return _info(await service.resume_schedule(command))
 
     async def trigger(self, name: str, /, *, by: str | None = None) -> Handle[Any]:
         """Start a run of it now, also while it is paused. Raises WrongState if it does not overlap and is busy."""
-        service = await self._asked("trigger")
+        service = await self._asked("trigger", changes=True)
         command = TriggerSchedule(namespace=self._door.namespace, name=_checked(name), by=check_person(by))
         started = await service.trigger_schedule(command)
         return Handle(self._door, run_id=started.run_id, is_known=True)
 
     async def delete(self, name: str, /, *, by: str | None = None) -> None:
         """Forget it. Its runs stay, except one that waits for another of them. Raises NotFound."""
-        service = await self._asked("delete")
+        service = await self._asked("delete", changes=True)
         await service.delete_schedule(
             DeleteSchedule(namespace=self._door.namespace, name=_checked(name), by=check_person(by))
         )
 
-    async def _asked(self, verb: str) -> Service:
+    async def _asked(self, verb: str, *, changes: bool = False) -> Service:
         refuse_inside_a_workflow(verb, verb=f"app.schedules.{verb}()")
+        if changes:
+            await self._door.to_change()
         return await self._service()
 
 

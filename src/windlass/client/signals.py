@@ -148,7 +148,7 @@ class Signal:
         by: str | None = None,
     ) -> bool:
         """Change what is given; the rest stays. False: it was so before. Raises WrongState if the signal is over."""
-        service = await self._signals._asked("update", "signal")
+        service = await self._signals._asked("update", "signal", changes=True)
         view = await service.get_signal(self._signals._namespace, self._id)
         if payload is not None and view.signal.action.kind is ActionKind.SEND:
             text = "The payload of a signal that sends an event belongs to the event. Cancel it, and arm another one."
@@ -165,7 +165,7 @@ class Signal:
 
     async def delete(self, *, by: str | None = None) -> None:
         """Forget it and its firings; what they did stays."""
-        service = await self._signals._asked("delete", "signal")
+        service = await self._signals._asked("delete", "signal", changes=True)
         namespace = self._signals._namespace
         await service.delete_signal(DeleteSignal(namespace=namespace, signal_id=self._id, by=check_person(by)))
 
@@ -174,7 +174,7 @@ class Signal:
         return await service.get_signal(self._signals._namespace, self._id)
 
     async def _steer(self, verb: SignalVerb, by: str | None, note: str | None) -> None:
-        service = await self._signals._asked(verb.value, "signal")
+        service = await self._signals._asked(verb.value, "signal", changes=True)
         by, note = check_person(by), check_note(note)
         command = SteerSignal(namespace=self._signals._namespace, signal_id=self._id, verb=verb, by=by, note=note)
         await service.steer_signal(command)
@@ -188,6 +188,7 @@ class Signals:
 
     def __init__(self, door: Door, service: Callable[[], Awaitable[Service]]) -> None:
         self._service, self._namespace, self._codec = service, door.namespace, door.codec
+        self._to_change = door.to_change
 
     async def get(self, signal_id: str, /) -> Signal:
         """Hold one that was armed before. Raises NotFound."""
@@ -229,6 +230,7 @@ class Signals:
         return await listed_firings(service, self._namespace, None, status=status, limit=limit)
 
     async def _armed(self, command: CreateSignal) -> Signal:
+        await self._to_change()
         service = await self._service()
         try:
             view = await service.create_signal(command)
@@ -248,8 +250,10 @@ class Signals:
 
         return definition(known) == definition(asked)
 
-    async def _asked(self, verb: str, holder: str = "app.signals") -> Service:
+    async def _asked(self, verb: str, holder: str = "app.signals", *, changes: bool = False) -> Service:
         refuse_inside_a_workflow(f"{verb} of a signal", verb=f"{holder}.{verb}()")
+        if changes:
+            await self._to_change()
         return await self._service()
 
 

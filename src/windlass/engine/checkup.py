@@ -42,9 +42,16 @@ class EngineAdmin:
     """
 
     def __init__(
-        self, store: Readable, *, clock: Clock, is_current: bool = True, duties: CoordinatorSettings | None = None
+        self,
+        store: Readable,
+        *,
+        clock: Clock,
+        is_current: bool = True,
+        is_read_only: bool = False,
+        duties: CoordinatorSettings | None = None,
     ) -> None:
-        self._store, self._clock, self._is_current = store, clock, is_current
+        self._store, self._clock = store, clock
+        self._is_current, self._is_read_only = is_current, is_read_only
         self._duties = duties or CoordinatorSettings()
 
     async def check_up(self) -> Checkup:
@@ -52,7 +59,8 @@ class EngineAdmin:
 
         async def judge_settings() -> tuple[Check, ...]:
             settings.update(await self._read("settings", lambda checks: checks.settings()))
-            return rules.library(settings), rules.durability(settings)
+            written = rules.read_only() if self._is_read_only else (rules.durability(settings),)
+            return rules.library(settings), *written
 
         async def judge_files() -> tuple[Check, ...]:
             return (rules.files(await self._read("damage", lambda checks: checks.damage()), settings=settings),)
@@ -142,12 +150,16 @@ class EngineAdmin:
             counts = await upkeep.counts(late_for=rules.LATE_FOR, limit=limit)
             given_up = await upkeep.given_up(limit=limit) if counts.given_up else []
             broken = await upkeep.broken(limit=limit)
+            for live in await upkeep.live():
+                problem = checkup_signals.unfit(live.kind, live.states, is_readable=live.is_readable)
+                if problem is not None:
+                    broken.append((live.namespace, live.id, problem))
             return (
                 checkup_signals.signals(
                     live=counts.live,
                     late=counts.late,
                     given_up=[f"{_named(namespace, id)}: {reason}" for namespace, id, reason in given_up],
-                    broken=[f"{_named(namespace, id)} {problem}" for namespace, id, problem in broken],
+                    broken=[f"{_named(namespace, id)} {problem}" for namespace, id, problem in broken[:limit]],
                     is_enabled=self._duties.fires_signals,
                     unattended=rules.UNATTENDED,
                 ),

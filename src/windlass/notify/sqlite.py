@@ -18,7 +18,7 @@ import contextvars
 import os
 from collections.abc import Awaitable, Callable
 
-from windlass.errors import NotAllowed, WindlassError
+from windlass.errors import FILE_GONE, NotAllowed, StoreRefused, WindlassError
 from windlass.model.time import MILLISECOND, SECOND
 from windlass.notify.inotify import Touches, touch, watch_touches
 from windlass.notify.local import EVERYTHING, Topic
@@ -79,8 +79,10 @@ class FileWatch:
                 version = await self._data_version()
             except NotAllowed:  # the store was closed under us
                 return
-            except WindlassError:  # the file cannot be read just now; whoever waits looks again by itself
+            except WindlassError as error:  # the file cannot be read just now; whoever waits looks again by itself
                 version = self._seen
+                if isinstance(error, StoreRefused) and error.reason == FILE_GONE:
+                    self._hear(EVERYTHING)  # nothing will be told any more: whoever waits has to find out why
             self._rest = min(max(SHORTEST_REST, REST * (self._clock.monotonic() - began_at)), LONGEST_REST)
             if version != self._seen:
                 self._seen = version

@@ -109,6 +109,12 @@ def durability(settings: Mapping[str, str]) -> Check:
     return _good("durability", said) if is_good else _warning("durability", f"{said}: {wanted}")
 
 
+def read_only() -> tuple[Check, ...]:
+    """Of a file that the one who looks may not write: a copy, or a database of another user."""
+    text = "the file or its folder is read-only here: it can be read, but no worker runs and nothing can be changed"
+    return _warning("access", text), skipped("durability", "nothing is written here")
+
+
 def library(settings: Mapping[str, str]) -> Check:
     """Which database this is, and whether that version is known to lose data."""
     version = settings.get("sqlite_version")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass.model.checkup import Check, Grade
+from windlass.rules.triggers import unknown_states
 
 NAME = "signals"
 SHOWN = 5
@@ -16,7 +17,7 @@ def signals(
 ) -> Check:
     """Whether what was promised to be done is done: a signal that can never fire is a promise nobody keeps."""
     if broken:
-        text = f"{_many(len(broken), 'signal')} can never fire: cancel, or delete, and create anew"
+        text = f"{_many(len(broken), 'signal')} cannot do what was asked: cancel, or delete, and create anew"
         return Check(name=NAME, grade=Grade.FAILED, text=text, details=_first(broken))
     watched = f"{_many(live, 'signal')} armed or paused"
     if given_up:
@@ -28,6 +29,17 @@ def signals(
         text = f"{watched}; {_many(late, 'firing')} should have been worked by now: {why}"
         return Check(name=NAME, grade=Grade.WARNING, text=text)
     return Check(name=NAME, grade=Grade.GOOD, text=watched if live else "nothing is watched")
+
+
+def unfit(kind: str, states: Sequence[str], *, is_readable: bool) -> str | None:
+    """What is wrong with a row that was changed by hand: what it waits for, or what it does."""
+    if not is_readable:
+        return "does what nobody can read"
+    unknown = unknown_states(kind, states)
+    if not unknown:
+        return None
+    what = "a state that does not exist" if len(unknown) == 1 else "states that do not exist"
+    return f"waits for {what}: {', '.join(map(repr, unknown))}"
 
 
 def _many(count: int, what: str) -> str:

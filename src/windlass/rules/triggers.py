@@ -66,6 +66,12 @@ def check_states(kind: TriggerKind, to: Sequence[str], *, what: str = "to") -> t
     return tuple(sorted(set(to)))
 
 
+def unknown_states(kind: str, states: Sequence[str]) -> tuple[str, ...]:
+    """Those of them that nothing of this kind is ever in; of a kind that is not known itself, none."""
+    known = {member.value: STATES[member] for member in STATES}.get(kind)
+    return () if known is None else tuple(state for state in states if state not in {item.value for item in known})
+
+
 def _check_subject(trigger: Trigger) -> str:
     match trigger.kind:
         case TriggerKind.ITEM:

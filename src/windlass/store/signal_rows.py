@@ -78,11 +78,15 @@ def states_to_text(states: tuple[str, ...]) -> str:
     return f",{','.join(states)}," if states else ","
 
 
+def states_from_text(text: str) -> tuple[str, ...]:
+    return tuple(state for state in text.split(",") if state)
+
+
 def signal_from_row(row: Row) -> Signal:
     trigger = Trigger(
         kind=TRIGGER_KIND[row[3]],
         subject=row[4],
-        to=tuple(state for state in row[5].split(",") if state),
+        to=states_from_text(row[5]),
         at=row[6],
         every=row[7],
     )

@@ -15,9 +15,9 @@ from windlass.store.sqlite.errors import refuse as refuse_file
 from windlass.store.sqlite.file import (
     close_unchanged,
     is_left_unmade,
-    refuse_other_applications,
     refuse_other_than_files,
 )
+from windlass.store.sqlite.looking import open_to_look
 
 BUSY_MILLISECONDS = 5_000
 CONNECT_SECONDS = 10.0
@@ -36,9 +36,7 @@ def read_sqlite(path: str) -> int:
     refuse_other_than_files(path, where=where)
     database: apsw.Connection | None = None
     try:
-        # Not read-only, though nothing is written: SQLite would leave the empty journals behind that it makes to read.
-        database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        refuse_other_applications(database, where=where)
+        database = open_to_look(path, where=where)
         database.set_busy_timeout(BUSY_MILLISECONDS)
         return 0 if is_left_unmade(database) else check_sqlite(database, where=where)
     except FileError as error:

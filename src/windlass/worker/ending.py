@@ -17,7 +17,7 @@ from windlass.model.time import SECOND, Duration
 from windlass.telemetry.observer import Departure
 from windlass.worker import failures, last_words, mismatch
 from windlass.worker.claims import InFlight
-from windlass.worker.tasks import cancel_all
+from windlass.worker.tasks import cancel_all, fail
 from windlass.worker.tenure import Tenure
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Ending:
 
     def _finished(self, command: FinishRun, outcome: Any) -> None:
         if isinstance(outcome, Exception):
-            self._start(self._wind_down(_refused(outcome)))
+            self._start(self._wind_down(fail(outcome)))
             return
         last_words.finished(self._execution, command)
         self._leave()
@@ -237,7 +237,3 @@ class Ending:
         task = asyncio.get_running_loop().create_task(work, context=self._host.context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-async def _refused(error: Exception) -> None:
-    raise error

@@ -57,6 +57,7 @@ class Host:
     observe: Callable[[], None]  # look in a moment at bodies that are still at work
     left: Callable[[Execution], None]  # nothing of this run is at work here any more
     interrupt: Callable[[BaseException], None]  # a body asked the process to stop
+    lose_store: Callable[[Exception], bool]  # called with what the store refuses; true: it is gone, so ask no more
     is_ending: Callable[[], bool]  # told to stop, or cancelled with everything else on the loop
     threads: Threads
     loop: LoopThread

@@ -79,6 +79,8 @@ class Polling(Generic[T]):
                     raise
                 continue
             except Exception as error:  # the store does not answer, or we have a bug: either way, go on
+                if self.host.lose_store(error):
+                    return
                 is_bug = not isinstance(error, WindlassError)
                 LOGGER.warning("Worker %s cannot claim %s: %s", self.id, self.what, error, exc_info=is_bug)
                 if isinstance(error, NotFound):  # a server does not know it any more: it was silent for too long

@@ -86,6 +86,8 @@ class Presence:
             except NotFound:
                 await self.come_back()
             except WindlassError as error:
+                if self.host.lose_store(error):
+                    return
                 LOGGER.warning("Worker %s: no heartbeat: %s", self.id, error)
             except Exception:  # a bug of ours must not end the duty
                 LOGGER.exception("Worker %s: no heartbeat", self.id)
@@ -112,6 +114,8 @@ class Presence:
                     self.drain()
                 await self._look_at_runs()
             except WindlassError as error:
+                if self.host.lose_store(error):
+                    return
                 LOGGER.info("Worker %s cannot look at its runs: %s", self.id, error)
                 await self.host.clock.sleep(SECOND)
             except Exception:  # a bug of ours must not end the duty
@@ -144,7 +148,9 @@ class Presence:
                 looks += 1
             except Unavailable as error:
                 LOGGER.info("Worker %s cannot look for dead workers: %s", self.id, error)
-            except Exception:  # a bug of ours, or a row that cannot be read, must not end the duty
+            except Exception as error:  # a bug of ours, or a row that cannot be read, must not end the duty
+                if self.host.lose_store(error):
+                    return
                 LOGGER.exception("Worker %s cannot look for dead workers", self.id)
             await self.host.clock.sleep(self.probe_for)
 

@@ -24,7 +24,7 @@ from contextlib import suppress
 from contextvars import Context, ContextVar
 from enum import Enum
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 from windlass.answers import seen
@@ -227,6 +227,18 @@ def track_tasks(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
             loop.set_task_factory(tracking.previous)
 
     return restore
+
+
+async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks of our own, and wait until they are over."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+async def fail(error: Exception) -> NoReturn:
+    raise error
 
 
 def _innermost(task: asyncio.Task[Any]) -> CoroutineType[Any, Any, Any] | None:

@@ -7,7 +7,7 @@ import contextvars
 import logging
 from collections.abc import Callable, Iterable
 from types import CodeType
-from typing import Any, NoReturn
+from typing import Any
 
 from windlass.codec import Codec
 from windlass.define.registry import Registry
@@ -33,7 +33,7 @@ from windlass.worker.pipelines import Pipelines
 from windlass.worker.polling import Polling, Slots
 from windlass.worker.presence import Presence
 from windlass.worker.runners import Runners
-from windlass.worker.tasks import LoopThread, track_tasks
+from windlass.worker.tasks import LoopThread, cancel, fail, track_tasks
 from windlass.worker.threads import Threads
 from windlass.worker.turns import Turns
 from windlass.worker.unstarted import give_back, hold
@@ -90,6 +90,7 @@ class Worker:
             context=context,
             observe=Noting(clock, self._executions).entered,
             interrupt=self._interrupted,
+            lose_store=self._lose_store,
             is_ending=self._is_ending,
             threads=Threads(max(FEWEST_THREADS, slots), clock=clock),
             loop=LoopThread(),
@@ -99,7 +100,6 @@ class Worker:
             longest_step_for=durations.longest_step_for,
             left=self._left,
         )
-
         self._jobs = Jobs(self._host, begin=self._begin_safely, spawn=self._spawn)
         self._presence = Presence(
             host=self._host,
@@ -173,6 +173,18 @@ class Worker:
         await self._depart(self._grace_for)
         LOGGER.info("Worker %s has left, as it was asked to.", self.id)
 
+    def _lose_store(self, error: Exception) -> bool:
+        """Is the database gone? Then nothing is claimed or written any more, no body goes on, and the worker leaves."""
+        if self.drain.notice(error):
+            LOGGER.error("Worker %s stops, and drops what it executes: %s", self.id, error)
+            for execution in self.executions:
+                execution.ending.lose()
+            self.pipelines.lose()
+            if not self._host.is_draining:
+                self._host.is_draining = True
+                self.drain.begin(lambda: self._depart(Duration(0)), context=self._host.context)
+        return self.drain.error is not None
+
     async def stop(self, *, grace_for: Duration) -> None:
         """Claim nothing new, let bodies end within the grace, give everything else back, and say goodbye."""
         if not await self.drain.joined():
@@ -185,7 +197,7 @@ class Worker:
         self._host.registry.listeners.remove(self._declared)
         rest: int = SECOND
         try:
-            await _cancel(self._tasks[:2])
+            await cancel(self._tasks[:2])
             for execution in tuple(self._executions):
                 execution.nudge()
             await self._wait_for_executions(grace_for)
@@ -201,7 +213,7 @@ class Worker:
         self.claims.stop()
         if self._errands:
             await asyncio.wait(self._errands)
-        await _cancel(self._tasks[2:])
+        await cancel(self._tasks[2:])
         if self._restore is not None:
             self._restore()
         if self._watch is not None:
@@ -344,7 +356,7 @@ class Worker:
         try:
             coroutine = definition.function(ctx, *arguments)
         except Exception as error:  # a decorator that takes other arguments than it shows: the workflow's own failure
-            coroutine = _raise(error)
+            coroutine = fail(error)
         execution.begin(coroutine)
 
     def _left(self, execution: Execution) -> None:
@@ -386,14 +398,3 @@ class Worker:
     def _interrupted(self, error: BaseException) -> None:
         """A body in a thread asked the process to stop: let whoever owns the loop hear of it."""
         raise error
-
-
-async def _raise(error: Exception) -> NoReturn:
-    raise error
-
-
-async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)

@@ -301,3 +301,29 @@ async def test_a_row_that_is_broken_by_hand_stops_nobody_and_doctor_says_so(url:
     for signal in bad:
         assert f"{signal.id} does what nobody can read" in found
     await opened.close()
+
+
+@pytest.mark.spec("signals:13", "signals:23")
+async def test_doctor_names_a_signal_that_waits_for_a_state_that_does_not_exist(url: str, clock: FakeClock) -> None:
+    opened = await opened_on(url, clock)
+    engine = opened.engine
+    run_id = (await engine.runs.start_run(start())).run_id
+    wrong = [
+        (on_any_item("blocked"), ",bolcked,", "waits for a state that does not exist: 'bolcked'"),
+        (on_any_item("done"), ",done,dnoe,", "waits for a state that does not exist: 'dnoe'"),
+        (on_run(run_id, "failed"), ",blocked,", "waits for a state that does not exist: 'blocked'"),
+        (on_workflow("invoice", "failed"), ",fialed,over,", "waits for states that do not exist: 'fialed', 'over'"),
+    ]
+    right, told = await watch(engine, on_any_item("blocked")), set()
+    for trigger, enters, problem in wrong:
+        signal = await watch(engine, trigger)
+        await write(engine, signal, enters=enters)
+        told.add(f"{signal.id} {problem}")
+
+    checks = {check.name: check for check in (await opened.admin.check_up()).checks}
+
+    assert checks["signals"].grade is Grade.FAILED
+    assert checks["signals"].text == "4 signals cannot do what was asked: cancel, or delete, and create anew"
+    assert set(checks["signals"].details) == told
+    assert right.id not in " ".join(checks["signals"].details)
+    await opened.close()

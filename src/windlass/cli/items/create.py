@@ -38,7 +38,7 @@ def create(
         key=key,
         by=person(by),
     )
-    item = session.use(lambda opened: opened.items.create_item(command))
+    item = session.change(lambda opened: opened.items.create_item(command))
     if session.is_json:
         session.screen.write_json(records.item(item))
         return

@@ -29,7 +29,7 @@ def items(ctx: click.Context, /, *, status: str | None, limit: int, before: str 
     session = ctx.ensure_object(Session)
     wanted = None if status is None else ItemStatus(status)
     query = ListItems(namespace=session.namespace, status=wanted, before=before, limit=limit)
-    found = session.use(lambda opened: listing.read(opened.items, query))
+    found = session.read(lambda opened: listing.read(opened.items, query))
     if session.is_json:
         session.screen.write_json(listing.record(found))
     else:

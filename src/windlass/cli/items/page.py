@@ -39,7 +39,7 @@ class ItemStory(Struct, frozen=True, kw_only=True):
 
 
 def show_item(session: Session, text: str) -> None:
-    _write(session, session.use(lambda opened: _read(session, opened, text)))
+    _write(session, session.read(lambda opened: _read(session, opened, text)))
 
 
 async def _read(session: Session, opened: Opened, text: str) -> ItemStory:

@@ -62,7 +62,7 @@ def move(session: Session, /, item: str, state: str, *, by: str | None, note: st
         )
         return before, await opened.items.transition_item(command)
 
-    before, after = session.use(go)
+    before, after = session.change(go)
     if session.is_json:
         session.screen.write_json({**records.item(after), "from": before.item.status.value})
         return
@@ -101,7 +101,7 @@ def add_task(session: Session, /, item: str, title: str, *, data: Value | None, 
         )
         return await opened.items.add_task(command)
 
-    task = session.use(add)
+    task = session.change(add)
     if session.is_json:
         session.screen.write_json(records.task(task))
         return
@@ -121,7 +121,7 @@ def end_task(session: Session, /, task: str, end: str, *, by: str | None, note: 
     command = EndTask(
         namespace=session.namespace, task_id=TaskId(task), status=TaskStatus(end), by=person(by), note=note
     )
-    ended = session.use(lambda opened: opened.items.end_task(command))
+    ended = session.change(lambda opened: opened.items.end_task(command))
     if session.is_json:
         session.screen.write_json(records.task(ended))
         return
@@ -139,12 +139,12 @@ def delete(session: Session, /, item: str, *, is_sure: bool, by: str | None) -> 
 
     Asks once on a terminal; elsewhere --yes is needed.
     """
-    view = session.use(lambda opened: find_item(opened.items, item, namespace=session.namespace))
+    view = session.change(lambda opened: find_item(opened.items, item, namespace=session.namespace))
     found = view.item
     if not is_sure:
         sure.ask(session, f"Delete {_named(view.item)}? It is {found.status.value}.", what=found.id)
     command = DeleteItem(namespace=session.namespace, item_id=found.id, by=person(by))
-    session.use(lambda opened: opened.items.delete_item(command))
+    session.change(lambda opened: opened.items.delete_item(command))
     if session.is_json:
         session.screen.write_json({"id": found.id, "is_deleted": True, "resolved_signals": view.signals})
         return

@@ -50,7 +50,7 @@ def inputs(session: Session, /, name: str, given: str | None, *, status: str | N
         query = ListInputs(namespace=session.namespace, pipeline=name, status=wanted, limit=limit)
         return await listed_inputs(opened.pipelines, query)
 
-    found = session.use(read)
+    found = session.read(read)
     if isinstance(found, Trace):
         _write_trace(session, found)
     elif session.is_json:

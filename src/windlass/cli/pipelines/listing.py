@@ -42,7 +42,7 @@ def pipelines(session: Session, /) -> None:
 
     `windlass show PIPELINE` has all about one.
     """
-    found = session.use(lambda opened: opened.pipelines.list_pipelines(session.namespace))
+    found = session.read(lambda opened: opened.pipelines.list_pipelines(session.namespace))
     if session.is_json:
         session.screen.write_json({"pipelines": [records.detail(item) for item in found]})
     else:

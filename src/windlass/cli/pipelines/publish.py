@@ -50,7 +50,7 @@ def publish(session: Session, /, topic: str, payload: Value | None, *, event: st
             raise InvalidInput(message, reason="no_subscriber", path="TOPIC")
         return published
 
-    found = session.use(give)
+    found = session.change(give)
     if session.is_json:
         record = {"topic": topic, "id": event, "pipelines": found.pipelines, "is_repeat": found.is_repeat}
         session.screen.write_json(record)

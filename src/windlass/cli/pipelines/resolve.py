@@ -78,7 +78,7 @@ def resolve(session: Session, /, run: str | None, key: str | None, **said: Any) 
         )
         return await opened.pipeline_control.resolve_effect(command), subject
 
-    effect, subject = session.use(tell)
+    effect, subject = session.change(tell)
     if session.is_json:
         session.screen.write_json(records.effect(effect))
         return

@@ -52,7 +52,7 @@ def skip(session: Session, /, name: str, given: str | None, **said: str | None) 
         found = await opened.pipeline_control.skip_input(command)
         return found, (await known(opened.pipelines, name, namespace=session.namespace)).view.pipeline
 
-    found, pipeline = session.use(let_go)
+    found, pipeline = session.change(let_go)
     if session.is_json:
         record = {"pipeline": name, "skipped": found.skipped, "aborted": found.aborted, "finishing": found.finishing}
         session.screen.write_json(record)

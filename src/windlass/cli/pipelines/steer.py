@@ -37,7 +37,7 @@ def run_now(session: Session, /, name: str, *, by: str | None) -> None:
         command = SteerPipeline(namespace=session.namespace, name=name, by=person(by))
         return await opened.pipeline_control.run_now(command)
 
-    detail = session.use(check)
+    detail = session.change(check)
     producers = [item.handler.name for item in declared(detail.view, HandlerKind.PRODUCER)]
     names = f": {', '.join(map(escape, producers))}" if producers else ""
     write(session, detail, f"Pipeline {escape(name)} checks now{names}.")

@@ -27,7 +27,7 @@ def topics(session: Session, /) -> None:
 
     Every pipeline that takes from a topic has its own copy of what is published to it.
     """
-    found = session.use(lambda opened: opened.pipelines.list_topics(session.namespace))
+    found = session.read(lambda opened: opened.pipelines.list_topics(session.namespace))
     screen = session.screen
     if session.is_json:
         screen.write_json({"topics": [records.topic(item) for item in found]})

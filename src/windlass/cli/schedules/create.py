@@ -112,7 +112,7 @@ def create(
         await _warn_if_unserved(session, opened.runs, command)
         await _tell(session, opened, view, before=before)
 
-    session.use_later(put)
+    session.change_later(put)
 
 
 def _unchecked(session: Session, name: str, workflow: str, arguments: tuple[Value, ...], plan: Plan) -> PutSchedule:

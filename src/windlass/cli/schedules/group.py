@@ -43,7 +43,7 @@ def schedules(ctx: click.Context, /) -> None:
     if ctx.invoked_subcommand is not None:
         return
     session = ctx.ensure_object(Session)
-    items = session.use(lambda opened: listing.read(session, opened))
+    items = session.read(lambda opened: listing.read(session, opened))
     if session.is_json:
         session.screen.write_json(listing.record(items))
     else:

@@ -62,7 +62,7 @@ class Story(Struct, frozen=True, kw_only=True):
 @click.pass_obj
 def show(session: Session, /, name: str) -> None:
     """Show one schedule: what it starts and when next, what becomes of missed times, its last runs, who changed it."""
-    story = session.use(lambda opened: _read(session, opened, name))
+    story = session.read(lambda opened: _read(session, opened, name))
     if session.is_json:
         session.screen.write_json(_record(story))
     else:

@@ -44,7 +44,7 @@ def pause(session: Session, /, name: str, *, by: str | None, note: str | None) -
         view = await opened.schedules.pause_schedule(command)
         return before, await _reported(session, opened, view)
 
-    before, view = session.use(hold)
+    before, view = session.change(hold)
     if session.is_json:
         return
     if before.schedule.paused_at is not None:
@@ -69,7 +69,7 @@ def resume(session: Session, /, name: str, *, backfill: bool, by: str | None) ->
         view = await opened.schedules.resume_schedule(command)
         return before, await _reported(session, opened, view)
 
-    before, view = session.use(go_on)
+    before, view = session.change(go_on)
     if session.is_json:
         return
     what = "goes on" if before.schedule.status is not view.schedule.status else "was not paused"
@@ -114,7 +114,7 @@ def trigger(session: Session, /, name: str, *, is_waiting: bool, by: str | None)
         elif is_waiting:
             _print_result(session, view)
 
-    session.use(begin)
+    session.change(begin)
 
 
 async def _until_over(session: Session, opened: Opened, run_id: RunId) -> None:
@@ -129,6 +129,7 @@ async def _until_over(session: Session, opened: Opened, run_id: RunId) -> None:
     door = Door(
         runs=runs,
         control=control,
+        to_change=control,
         namespace=session.namespace,
         codec=Codec(),
         registry=Registry(),
@@ -157,11 +158,11 @@ def delete(session: Session, /, name: str, *, is_sure: bool, by: str | None) -> 
     Asks once on a terminal; elsewhere --yes is needed.
     """
 
-    view = session.use(lambda opened: opened.schedules.get_schedule(session.namespace, name))
+    view = session.change(lambda opened: opened.schedules.get_schedule(session.namespace, name))
     if not is_sure:
         _ask(session, view)
     command = DeleteSchedule(namespace=session.namespace, name=name, by=person(by))
-    session.use(lambda opened: opened.schedules.delete_schedule(command))
+    session.change(lambda opened: opened.schedules.delete_schedule(command))
     if session.is_json:
         session.screen.write_json({"name": name, "is_deleted": True, "cancelled": list(view.queued)})
         return

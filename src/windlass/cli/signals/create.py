@@ -77,7 +77,7 @@ def create(session: Session, /, *, target: str | None, by: str | None, **options
         await warn_if_unserved(session, opened, view.signal.action)
         return view
 
-    _tell(session, session.use_later(put))
+    _tell(session, session.change_later(put))
 
 
 def _tell(session: Session, view: SignalView) -> None:

@@ -22,7 +22,7 @@ def explain(session: Session, text: str) -> None:
         # Read again: it must not be older than what is said about it.
         return told, (await opened.signals.get_signal(session.namespace, signal_id)).signal
 
-    (found, signal), screen = session.use(ask), session.screen
+    (found, signal), screen = session.read(ask), session.screen
     found = replace(found, text=session.advise(found.text))
     if session.is_json:
         screen.write_json(_record(found, signal))

@@ -68,7 +68,7 @@ def firings(session: Session, /, signal: str | None, *, status: str | None, limi
         )
         return await opened.signals.list_firings(query)
 
-    page, screen = session.use(read), session.screen
+    page, screen = session.read(read), session.screen
     if session.is_json:
         screen.write_json({"firings": [records.firing(item) for item in page.firings], "next": page.next})
     elif not page.firings:

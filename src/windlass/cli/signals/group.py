@@ -73,7 +73,7 @@ def signals(
         ]
         return await listing.read(opened.signals, queries)
 
-    found = session.use(read)
+    found = session.read(read)
     if session.is_json:
         session.screen.write_json(listing.record(found))
         return

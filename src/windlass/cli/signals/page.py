@@ -60,7 +60,7 @@ class SignalStory(Struct, frozen=True, kw_only=True):
 
 
 def show_signal(session: Session, text: str) -> None:
-    _write(session, session.use(lambda opened: _read(session, opened, text)))
+    _write(session, session.read(lambda opened: _read(session, opened, text)))
 
 
 async def _read(session: Session, opened: Opened, text: str) -> SignalStory:

@@ -57,7 +57,7 @@ def cancel(session: Session, /, signal: str, *, by: str | None, note: str | None
 
 def steer(session: Session, text: str, verb: SignalVerb, *, by: str | None, note: str | None) -> None:
     """Pause, resume or cancel, and say what came of it."""
-    session.use(lambda opened: steered(session, opened.signals, text, verb, by=person(by), note=note))()
+    session.change(lambda opened: steered(session, opened.signals, text, verb, by=person(by), note=note))()
 
 
 async def steered(
@@ -120,12 +120,12 @@ def delete(session: Session, /, signal: str, *, is_sure: bool, by: str | None) -
     async def look(opened: Opened) -> SignalView:
         return await find_signal(opened.signals, signal, namespace=session.namespace)
 
-    found = session.use(look).signal
+    found = session.change(look).signal
     if not is_sure:
         question = f"Delete signal {found.id}? {_fired(found)}"
         sure.ask(session, question, what=found.id)
     command = DeleteSignal(namespace=session.namespace, signal_id=found.id, by=person(by))
-    session.use(lambda opened: opened.signals.delete_signal(command))
+    session.change(lambda opened: opened.signals.delete_signal(command))
     if session.is_json:
         session.screen.write_json({"id": found.id, "is_deleted": True})
         return

@@ -52,7 +52,7 @@ def update(
         )
         return await opened.signals.update_signal(command)
 
-    view = session.use(change)
+    view = session.change(change)
     if session.is_json:
         session.screen.write_json({**records.view(view), "has_changed": view.has_changed})
         return

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from windlass.model.signal import SignalId
 from windlass.model.time import Duration, Instant
-from windlass.store.signal_rows import is_action
+from windlass.store.signal_rows import is_action, states_from_text
 
 if TYPE_CHECKING:
     from windlass.store.base import Connection
@@ -34,6 +34,16 @@ class SignalCounts(NamedTuple):
     live: int
     given_up: int  # paused because something failed
     late: int  # firings that should have been worked by now
+
+
+class LiveSignal(NamedTuple):
+    """What a row says, which may have been changed by hand."""
+
+    namespace: str
+    id: str
+    kind: str
+    states: tuple[str, ...]
+    is_readable: bool  # what it does
 
 
 class SignalUpkeep:
@@ -72,8 +82,12 @@ class SignalUpkeep:
         return [(row[0], row[1], row[2] or "") for row in rows]
 
     async def broken(self, *, limit: int) -> list[tuple[str, str, str]]:
-        """Namespace, id and what is wrong of live signals that can never fire, or of which nobody knows what to do."""
-        broken = [(row[0], row[1], row[2]) for row in await self._connection.all("broken_signals", limit=limit)]
-        actions = await self._connection.all("live_actions")
-        unreadable = [(row[0], row[1], "does what nobody can read") for row in actions if not is_action(row[2])]
-        return [*broken, *unreadable][:limit]
+        """Namespace, id and what is wrong of live signals that can never fire."""
+        return [(row[0], row[1], row[2]) for row in await self._connection.all("broken_signals", limit=limit)]
+
+    async def live(self) -> list[LiveSignal]:
+        """All that are armed or paused, also those whose rows nobody can read as a whole."""
+        return [
+            LiveSignal(row[0], row[1], row[2], states_from_text(row[3]), is_action(row[4]))
+            for row in await self._connection.all("live_signals")
+        ]

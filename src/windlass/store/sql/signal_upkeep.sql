@@ -83,6 +83,6 @@ select s.namespace, s.id,
  order by s.namespace, s.id
  limit :limit;
 
--- name: live_actions
--- What live signals do, for whoever tries to read it.
-select s.namespace, s.id, s.action from signals s where s.is_live = 1 order by s.namespace, s.id;
+-- name: live_signals
+-- What live signals wait for and what they do, for a check-up that tries to read it.
+select s.namespace, s.id, s.kind, s.enters, s.action from signals s where s.is_live = 1 order by s.namespace, s.id;

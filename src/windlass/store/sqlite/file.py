@@ -1,14 +1,16 @@
-"""Whether a path may be opened as a database at all, and how a file is left that may not."""
+"""Whether a path may be opened as a database at all, whether it is still there, and how a file is left that may not."""
 
 from __future__ import annotations
 
+import ctypes
+import glob
 import os
 import stat
 from contextlib import suppress
 
 import apsw
 
-from windlass.errors import StoreRefused
+from windlass.errors import FILE_GONE, StoreRefused
 from windlass.store.migrate import APPLICATION_ID
 
 # https://sqlite.org/fileformat2.html: the header of a database, and that of a rollback journal.
@@ -29,6 +31,48 @@ def refuse_other_than_files(path: str, *, where: str) -> None:
         raise StoreRefused(f"{where} cannot be opened: it is a folder; name a file in it.")
     if not stat.S_ISREG(mode):
         raise StoreRefused(f"{where} cannot be opened: it is a device or a pipe; choose a file.")
+
+
+def refuse_gone(database: apsw.Connection, *, where: str) -> None:
+    """Raise StoreRefused if the path leads to another file than the open one, or to none.
+
+    What is written to the open one would be lost with it, without an error.
+    """
+    has_moved = ctypes.c_int(0)
+    database.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(has_moved))
+    if not has_moved.value:
+        return
+    try:
+        os.stat(database.filename)
+    except (FileNotFoundError, NotADirectoryError):
+        what = "was removed"
+    except OSError:  # it cannot be looked at just now, which says nothing about it
+        return
+    else:
+        what = "was replaced by another file"
+    raise StoreRefused(
+        f"{where} {what} while it was open. What is written now would be lost, so nothing is: "
+        "see that the right file is there, and start again.",
+        reason=FILE_GONE,
+    )
+
+
+def is_read_only(path: str) -> bool:
+    """Whether this process may not write a file, or the journals that SQLite keeps beside it."""
+    real = os.path.realpath(path)
+    if not os.path.isfile(real):
+        return False
+    journals = [f"{real}{ending}" for ending in ("-wal", "-shm")]
+    may_keep_journals = os.access(os.path.dirname(real), os.W_OK) or all(os.access(name, os.W_OK) for name in journals)
+    return not (os.access(real, os.W_OK) and may_keep_journals)
+
+
+def left_beside(path: str) -> list[str]:
+    """The files beside a database that is not there: none if there never was one, or it was moved as a whole."""
+    real = os.path.realpath(path)
+    journals = [name for name in (f"{real}-wal", f"{real}-shm") if os.path.exists(name)]
+    locks = sorted(glob.glob(f"{glob.escape(real)}-wrk_*.lock"))
+    return [os.path.basename(name) for name in (*journals, *locks)]
 
 
 def create_private(path: str) -> None:

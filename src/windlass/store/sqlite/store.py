@@ -21,6 +21,7 @@ from windlass.store.sqlite.errors import DriverError, refuse, translate
 from windlass.store.sqlite.file import (
     close_unchanged,
     create_private,
+    refuse_gone,
     refuse_other_applications,
     refuse_other_than_files,
 )
@@ -182,9 +183,10 @@ class SqliteStore:
 
     def _attempt(self, name: str, fn: Transaction[T]) -> T:
         self._hook(self.hooks.before_begin, name)
+        self._refuse_gone()
         self._database.execute("begin immediate")
         self._connection.begin(now=Instant(self._clock.now()), is_read_only=False)
-        result = _drive(name, fn(self._tx))
+        result = drive(name, fn(self._tx))
         self._hook(self.hooks.before_commit, name)
         self._database.execute("commit")
         self._hook(self.hooks.after_commit, name)
@@ -194,9 +196,10 @@ class SqliteStore:
         if self._is_killed:
             raise Killed
         try:
+            self._refuse_gone()
             self._database.execute("begin")
             self._connection.begin(now=Instant(self._clock.now()), is_read_only=True)
-            return _drive(name, fn(self._tx))
+            return drive(name, fn(self._tx))
         except DriverError as error:
             raise translate(error, where=self._where, in_use=True) from None
         finally:
@@ -206,11 +209,16 @@ class SqliteStore:
         if self._is_killed:
             raise Killed
         try:
+            self._refuse_gone()
             (version,) = self._database.execute("pragma data_version").fetchall()[0]
         except DriverError as error:
             raise translate(error, where=self._where, in_use=True) from None
         assert isinstance(version, int)
         return version
+
+    def _refuse_gone(self) -> None:
+        if self._path != IN_MEMORY:
+            refuse_gone(self._database, where=self._where)
 
     def _hook(self, hook: Callable[[str], None], name: str) -> None:
         if self._is_killed:
@@ -244,7 +252,7 @@ def keep_plans(database: apsw.Connection) -> None:
     database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
-def _drive(name: str, awaitable: Awaitable[T]) -> T:
+def drive(name: str, awaitable: Awaitable[T]) -> T:
     """Run a coroutine that never suspends to its end."""
     steps = awaitable.__await__()
     try:

@@ -18,12 +18,12 @@ from typing import Any, NoReturn, Protocol
 
 import msgspec
 
+from windlass.codec_convert import convert
 from windlass.codec_tags import BAD_TEXT, LARGEST, SMALLEST, Reader, Writer, canonical
 from windlass.codec_types import (
     MAX_DEPTH,
     Difference,
     Refusal,
-    convert,
     describe,
     difference,
     is_untyped,

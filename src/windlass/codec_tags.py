@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.codec_hashes import check_hashed
 from windlass.codec_types import MAX_DEPTH, Refusal, name_of, part_of, with_article
 
 MAX_DIGITS = 4_300  # what CPython itself accepts in text
@@ -108,6 +109,7 @@ class Writer:
         return {"$tuple": self._items(value, depth, owner=value)}
 
     def _set(self, value: set[Any] | frozenset[Any], depth: int) -> dict[str, Any]:
+        check_hashed(value, what="a set")
         # Sorted, so that equal sets have equal bytes.
         return {"$" + type(value).__name__: sorted(self._items(value, depth, owner=value), key=canonical)}
 
@@ -369,6 +371,8 @@ class Reader:
             return self._object(body, depth)
         if tag in COLLECTIONS:
             items = self._items(body, depth)
+            if tag != "$tuple":
+                check_hashed(items, what="a set")
             value = COLLECTIONS[tag](items)
             is_same = len(value) == len(items)
         else:

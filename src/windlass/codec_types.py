@@ -16,9 +16,8 @@ from msgspec.inspect import CustomType, type_info
 MAX_DEPTH = 64
 UNDECLARED = inspect.Parameter.empty
 PLAIN = frozenset({str, int, bool, NoneType})
-MODULES = re.compile(r"(?:[\w<>]+\.)+(?=\w)")
+MODULES = re.compile(r"(?<![\w<>])[\w<>]++\.(?=[\w<])")
 IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]{0,63}")
-MAX_MESSAGE = 300
 
 
 class Refusal(Exception):
@@ -101,30 +100,6 @@ def _walk_info(info: Any, seen: set[int]) -> Iterator[Any]:
         yield info
         for name in info.__struct_fields__:
             yield from _walk_info(getattr(info, name), seen)
-
-
-def convert(value: Any, type: Any) -> Any:
-    """Give a decoded value the type its annotation names; strict. Raises Refusal."""
-    if is_untyped(type) or not usable(type):
-        return value
-    try:
-        return msgspec.convert(value, type, strict=True, dec_hook=_restore)
-    except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `$")
-        refusal = Refusal("invalid_input", f"{_one_line(text)} at {{path}}")
-        refusal.parts.append(path.rstrip("`"))
-        raise refusal from error
-    except Exception as error:  # __post_init__ and validators are the user's code
-        text = f"{{path}} was refused by {describe(type)}: {name_of(error.__class__)}"
-        raise Refusal("invalid_input", text) from error
-
-
-def _restore(cls: Any, value: Any) -> Any:
-    return value if cls is object else cls.__pydantic_validator__.validate_python(value)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.replace("`", "").split())[:MAX_MESSAGE]
 
 
 def describe(type: Any) -> str:

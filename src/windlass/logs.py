@@ -34,7 +34,10 @@ LONGEST = 16_384  # characters of a message, and of an exception
 DEEPEST = 40  # frames of a traceback
 LONGEST_CHAIN = 8  # exceptions that led to one another, and those of a group
 OF_USERS = "windlass.run"  # where ctx.log writes
-_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/]*(?=@)|([?&][a-z_]*password[a-z_]*=)[^\s&]*", re.IGNORECASE)
+# Each of these reads a text once: what one attempt has passed, the next cannot begin in.
+_PASSWORD = re.compile(
+    r"(://[^\s:/@]*+:)[^\s/]*(?=@)|([?&](?:(?!password)[a-z_])*+password[a-z_]*+=)[^\s&]*+", re.IGNORECASE
+)
 _TOKEN = re.compile(r"(\bwl_[0-9A-Z]{26}_)[A-Za-z0-9_-]+")  # the part that may be shown, and the secret
 _OUTCOME = re.compile(r"\b(?:exception|result)=.*")  # in how asyncio shows a task
 _LARGEST = 2**63

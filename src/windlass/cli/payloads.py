@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.pretty import pretty_repr
-
 from windlass.cli.terminal import UNICODE, Glyphs, cut, escape
 from windlass.codec import Codec
 from windlass.errors import WindlassError
 from windlass.model.failure import Failure
+from windlass.rules import pretty
 
 MAX_LINES, MAX_ITEMS, MAX_TEXT, MAX_DEPTH = 12, 20, 400, 6
 TRACEBACK_LINES = 6
@@ -81,11 +80,11 @@ def _decoded(data: bytes) -> tuple[bool, Any]:
 
 def laid_out(value: Any, *, width: int, is_full: bool = True) -> list[str]:
     """A value over as many lines as it needs."""
-    text = pretty_repr(
+    drawn = pretty.laid_out(
         value,
-        max_width=max(width, 20),
-        max_length=None if is_full else MAX_ITEMS,
-        max_string=None if is_full else MAX_TEXT,
+        width=max(width, 20),
+        max_items=None if is_full else MAX_ITEMS,
+        max_text=None if is_full else MAX_TEXT,
         max_depth=None if is_full else MAX_DEPTH,
     )
-    return [escape(line) for line in text.splitlines()]
+    return [escape(part) for line in drawn for part in line.splitlines()]

@@ -28,7 +28,9 @@ NARROWEST, WIDEST = 60, 200
 UNLIMITED = 10_000
 _VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""  # as a shell reads it
 _NAME = r"(?:send [^\s,]+|(?:schedules|items|signals|namespaces|keys) [a-z-]+|run-now|[a-z]+)"  # of a command
-WORD = re.compile(rf"[\"(]?windlass(?: --[a-z]+ {_VALUE})* {_NAME}(?: (?!--)[^\s,]+)?(?: --[a-z]+ [^\s,]+)?,?|\S+")
+WORD = re.compile(
+    rf"[\"(]?windlass(?: --[a-z]+ {_VALUE}){{0,2}} {_NAME}(?: (?!--)[^\s,]+)?(?: --[a-z]+ [^\s,]+)?,?|\S+"
+)
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
-from rich.pretty import pretty_repr
 
 from windlass.codec import Codec
 from windlass.errors import WindlassError
+from windlass.rules.pretty import laid_out
 
 LONGEST = 64 * 1024  # bytes that are decoded and shown
 WIDTH = 100
@@ -36,9 +37,10 @@ SECRETS = frozenset(
     }
 )
 PAIRS = frozenset({("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key")})
-NAMES = re.compile(r'"((?:[^"\\]|\\.)++)"\s*:')
-IN_URLS = re.compile(r"(://[^/\s:@]{0,1000}:)[^/\s]{1,1000}@")
-AT_THE_END = re.compile(r"(://[^/\s:@]{0,1000}:)[^/\s]{1,1000}\Z")
+# Each of these reads a text once: what one attempt has passed, the next cannot begin in.
+STRINGS = re.compile(r'"((?:[^"\\]|\\.)*+)"?+(\s*+:)?', re.DOTALL)  # one that is cut in the middle goes on to the end
+IN_URLS = re.compile(r"(://[^/\s:@]*+:)[^/\s]+@")
+AT_THE_END = re.compile(r"(://[^/\s:@]*+:)[^/\s]+\Z")
 DEEPEST = 40
 HIDDEN = "It is large, and holds something that sounds like a secret. All of it is one click away."
 
@@ -77,8 +79,18 @@ def payload(data: bytes | None, *, size: int | None = None, is_call: bool = Fals
 
 
 def _has_secret(text: str) -> bool:
-    """Of what is cut in the middle, and cannot be decoded."""
-    return any(is_secret(found[1]) for found in NAMES.finditer(text))
+    """Of what is cut in the middle, and cannot be decoded. What is no JSON may hold a quotation mark too many."""
+    starts = (0, text.find('"') + 1)
+    names = (found[1] for start in starts for found in STRINGS.finditer(text, start) if found[2])
+    return any(is_secret(_spelled_out(name)) for name in names)
+
+
+def _spelled_out(name: str) -> str:
+    r"""A name as it is meant, and not as JSON may write it: the p of a password can be \u0070."""
+    try:
+        return str(json.loads(f'"{name}"')) if "\\" in name else name
+    except ValueError:
+        return name
 
 
 def is_secret(name: str) -> bool:
@@ -110,4 +122,4 @@ def _without_passwords(text: str) -> str:
 
 
 def _laid_out(value: Any) -> str:
-    return pretty_repr(value, max_width=WIDTH, max_length=MOST_ITEMS)
+    return "\n".join(laid_out(value, width=WIDTH, max_items=MOST_ITEMS))

@@ -157,7 +157,7 @@ class _Names:
     def find(self, need: Need, *, job: str) -> str:
         """The name that is meant, as it is written here."""
         name = need.upstream
-        if not self._has(name):
+        if not self._has(name) and len(name) <= 4 * MAX_NAME:  # to compose a text takes time that grows with its square
             name = unicodedata.normalize("NFC", name)
         if not self._has(name):
             raise self._unknown(need.upstream, job)

@@ -126,6 +126,7 @@ def test_options_say_where_and_when(scene: Scene, shop: str) -> None:
         ["shop:app", "order", "7", '"half'],
         ["shop:app", "order", "7", '{"a": 1, "a": 2}'],
         ["shop:app", "anything", "1e999"],
+        ["shop:app", "anything", json.dumps({"$set": [{"$int": str(number * 2**64)} for number in range(1, 1_002)]})],
         ["shop:app", "anything", "bad\udcff"],
         ["shop:app", "order", "7", "--delay", "-5s"],
         ["shop:app", "order", "7", "--delay", "soon"],

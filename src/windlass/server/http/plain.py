@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -20,8 +19,7 @@ S = TypeVar("S", bound=Struct)
 
 MAX_BODY_DEPTH = MAX_DEPTH + 3  # a payload, in the arguments of one run of a list of runs
 MOST_PARAMETERS = 50
-AT = re.compile(r"(.*) - at `(key in )?\$?\.?(.*)`", re.DOTALL)
-UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+AT, UNKNOWN = " - at `", "Object contains unknown field `"  # so msgspec says where, and what
 
 
 def read_json(data: bytes) -> Any:
@@ -78,11 +76,12 @@ def shaped(tree: Any, type: type[S], *, is_text: bool = False) -> S:
 
 
 def _refused(text: str) -> InvalidInput:
-    found = AT.fullmatch(text)
-    problem, path = (found[1], found[3]) if found else (text, "")
-    unknown = UNKNOWN.fullmatch(problem)
-    if unknown is not None:
-        name = unknown[1][:60]
+    problem, path = text, ""
+    if AT in text and text.endswith("`"):
+        problem, _, place = text.rpartition(AT)
+        path = place[:-1].removeprefix("key in ").removeprefix("$").removeprefix(".")
+    if problem.startswith(UNKNOWN):
+        name = problem.removeprefix(UNKNOWN).removesuffix("`")[:60]
         path = f"{path}.{name}" if path else name
         problem = f"there is no such field: {name!a}"
     where = f"Invalid {clean(path)[:100]}: " if path else "Invalid: "

@@ -188,7 +188,7 @@ class Gate:
                 raise Forbidden(ELSEWHERE)
             if row.changes:
                 await self._check_own(name, row)
-        return replace(caller, namespace=name)
+        return caller if name == caller.namespace else replace(caller, namespace=name)
 
     async def _check_own(self, name: str, row: Operation) -> None:
         try:

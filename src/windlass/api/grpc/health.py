@@ -39,15 +39,14 @@ class HealthService:
         self._reading = OpenReading()
         self._watching: dict[object, None] = {}  # the oldest first
 
-    def handlers(self) -> Any:
-        """As of streams: gRPC reads the message of a unary call before it asks us anything."""
+    def handlers(self) -> dict[str, Any]:
+        """By path, as of streams: gRPC reads the message of a unary call before it asks us anything."""
         unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
-        found = {
-            "Check": unary(self._check, None, to_bytes),
-            "List": unary(self._list, None, to_bytes),
-            "Watch": stream(self._watch, None, to_bytes),
+        return {
+            f"/{health.SERVICE_NAME}/Check": unary(self._check, None, to_bytes),
+            f"/{health.SERVICE_NAME}/List": unary(self._list, None, to_bytes),
+            f"/{health.SERVICE_NAME}/Watch": stream(self._watch, None, to_bytes),
         }
-        return grpc.method_handlers_generic_handler(health.SERVICE_NAME, found)
 
     def leave(self) -> None:
         self._leaving.set()

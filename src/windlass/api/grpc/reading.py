@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ import grpc
 
 from windlass.errors import Busy, WindlassError
 from windlass.model.time import SECOND, Duration
-from windlass.runtime import SystemClock
+from windlass.runtime import SystemClock, Timer
 
 MOST_READ = 12  # messages at once, of all keys together
 OF_ONE_KEY = 6  # so that one key never holds them all
@@ -33,7 +33,6 @@ TOO_SLOW = "The message did not arrive in time. Send smaller ones, or over a fas
 NO_TURN = "This server reads as many messages as it may at once. Ask again later."
 
 Context = Any  # of grpc.aio
-Cut = Callable[[], None]
 
 
 class Reading:
@@ -45,6 +44,8 @@ class Reading:
         self._most, self._of_one, self._message_within = most, of_one, message_within
         self._read: Counter[str] = Counter()  # the same by key
         self.total = 0  # how many are being read
+        self._reads: dict[_Read, int] = {}  # until when each may take; the oldest first
+        self._timer: Timer | None = None
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}  # of those who wait; the next key first
 
     async def message(self, context: Context, key: str) -> bytes | None:
@@ -53,11 +54,28 @@ class Reading:
             await self._turn(key)
         else:
             self._take(key)
+        read = _Read()
+        self._reads[read] = REAL_CLOCK.monotonic() + self._message_within
+        if self._timer is None:
+            self._timer = REAL_CLOCK.call_later(self._message_within, self._look)
         try:
-            with _within(self._message_within, Busy(TOO_SLOW)):
-                return await _read(context)
+            return await _read(context)
+        except asyncio.CancelledError:
+            if read.is_cut and read.task.uncancel() == 0:
+                raise Busy(TOO_SLOW) from None
+            raise
         finally:
+            del self._reads[read]
             self._leave(key)
+
+    def _look(self) -> None:
+        """Cut off what has taken too long. One timer for all: most messages are there at once."""
+        self._timer, now = None, REAL_CLOCK.monotonic()
+        for read, until in self._reads.items():
+            if until > now:
+                self._timer = REAL_CLOCK.call_later(until - now, self._look)
+                return
+            read.cut()
 
     async def _turn(self, key: str) -> None:
         """Wait for it. It is taken for us by the one that leaves."""
@@ -120,24 +138,24 @@ class OpenReading:
 
     def __init__(self, *, most: int = OF_ANYBODY, message_within: Duration = MESSAGE_WITHIN) -> None:
         self._most, self._message_within = most, message_within
-        self._read: dict[Cut, int] = {}  # since when; the oldest first
+        self._reads: dict[_Read, int] = {}  # since when; the oldest first
 
     async def message(self, context: Context) -> bytes | None:
         """What the call says; nothing if it ended before. Raises Busy if it takes too long."""
-        while len(self._read) >= self._most:
-            cut, since = next(iter(self._read.items()))
+        while len(self._reads) >= self._most:
+            oldest, since = next(iter(self._reads.items()))
             spared = since + SPARED_FOR - REAL_CLOCK.monotonic()
             if spared > 0:
                 await REAL_CLOCK.sleep(spared)
             else:
-                del self._read[cut]
-                cut()
-        with _within(self._message_within, Busy(TOO_SLOW)) as cut:
-            self._read[cut] = REAL_CLOCK.monotonic()
+                del self._reads[oldest]
+                oldest.cut()
+        with _within(self._message_within, Busy(TOO_SLOW)) as read:
+            self._reads[read] = REAL_CLOCK.monotonic()
             try:
                 return await _read(context)
             finally:
-                self._read.pop(cut, None)
+                self._reads.pop(read, None)
 
 
 async def _read(context: Context) -> bytes | None:
@@ -145,24 +163,31 @@ async def _read(context: Context) -> bytes | None:
     return None if found is grpc.aio.EOF else found  # type: ignore[attr-defined]
 
 
+class _Read:
+    """What the current task does now, and may be kept from going on with."""
+
+    __slots__ = ("is_cut", "task")
+
+    def __init__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.task, self.is_cut = task, False
+
+    def cut(self) -> None:
+        if not self.is_cut:
+            self.is_cut = True
+            self.task.cancel()
+
+
 @contextmanager
-def _within(within: Duration, error: WindlassError) -> Iterator[Cut]:
-    """Raises the error when the time is over, or what is yielded is called."""
-    task = asyncio.current_task()
-    assert task is not None
-    is_cut = False
-
-    def cut() -> None:
-        nonlocal is_cut
-        if not is_cut:
-            is_cut = True
-            task.cancel()
-
-    timer = REAL_CLOCK.call_later(within, cut)
+def _within(within: Duration, error: WindlassError) -> Iterator[_Read]:
+    """Raises the error when the time is over, or what is yielded is cut."""
+    read = _Read()
+    timer = REAL_CLOCK.call_later(within, read.cut)
     try:
-        yield cut
+        yield read
     except asyncio.CancelledError:
-        if is_cut and task.uncancel() == 0:
+        if read.is_cut and read.task.uncancel() == 0:
             raise error from None
         raise
     finally:

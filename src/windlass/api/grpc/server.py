@@ -9,13 +9,13 @@ Only health checks are answered to everybody. What is not in the table cannot be
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 from msgspec.structs import replace
 
 from windlass.api.admission import Admission, Caller
@@ -59,6 +59,7 @@ ONLY_IDENTITY = 1  # of the compressions: a small request must not become a larg
 FEED_WAIT_FOR = Duration(15 * SECOND)
 NAMES = tuple(f"windlass.v1.{name}" for name in SERVICES)
 HEALTH, REFLECTION = health.SERVICE_NAME, reflection.SERVICE_NAME
+REFLECTING = f"/{REFLECTION}/ServerReflectionInfo"
 # What no message says and every call from afar means.
 AROUND: Mapping[str, Any] = {"is_remote": True, "knows_family": False}
 
@@ -124,9 +125,10 @@ class GrpcServer:
         self._patience = Patience(admission)
         self._followers = Followers()
         self.reading = Reading()
-        self.questions = Reading(most=4, of_one=2)  # to the reflection: a stream may be silent between them
+        self._questions = Reading(most=4, of_one=2)  # to the reflection: a stream may be silent between them
         self._queues = KnownQueues(service.runs, service.pipelines, clock=clock)
         self._health = HealthService(["", *NAMES], ready)
+        self._reflection: Any = reflection.ReflectionServicer([*NAMES, HEALTH, REFLECTION])
         self._server: grpc.aio.Server | None = None
 
     @property
@@ -136,13 +138,8 @@ class GrpcServer:
     async def start(self) -> None:
         """Listen. Raises InvalidInput if somebody else does already."""
         self._patience.begin()
-        server = grpc.aio.server(
-            interceptors=[_Doorkeeper(self)], options=_options(self._connections), compression=None
-        )
-        for name in SERVICES:
-            server.add_generic_rpc_handlers((self._handlers(name),))
-        server.add_generic_rpc_handlers((self._health.handlers(),))
-        reflection.enable_server_reflection([*NAMES, HEALTH, REFLECTION], server)
+        server = grpc.aio.server(options=_options(self._connections), compression=None)
+        server.add_generic_rpc_handlers((self._methods(),))
         try:
             if self._credentials is None:
                 self._port = server.add_insecure_port(self._address)
@@ -167,9 +164,10 @@ class GrpcServer:
             await self._server.stop(None)
             self._server = None
 
-    def _handlers(self, service: str) -> Any:
-        handlers = {row.name: self._handler(row) for row in self.rows if row.service == service}
-        return grpc.method_handlers_generic_handler(f"windlass.v1.{service}", handlers)
+    def _methods(self) -> _Methods:
+        methods = {row.path: self._handler(row) for row in self.rows} | self._health.handlers()
+        methods[REFLECTING] = grpc.stream_stream_rpc_method_handler(self._reflect, None, to_bytes)
+        return _Methods(methods, grpc.stream_unary_rpc_method_handler(self._refuse_unknown))
 
     def _handler(self, row: Row) -> Any:
         # Read by hand, and as if it were a stream: gRPC reads the message of a unary call before it asks us anything.
@@ -222,7 +220,7 @@ class GrpcServer:
         call = Call(self._service, caller, self._clock, self.ids)
         while True:
             found: FeedPage = await row.handle(call, asked)
-            await self.check_again(caller)  # who is never kept waiting is never looked at there
+            await self._check_again(caller)  # who is never kept waiting is never looked at there
             yield found
             asked = replace(asked, cursor=found.cursor)
             if not found.has_more:
@@ -231,12 +229,10 @@ class GrpcServer:
 
     async def _ask(self, row: Row, context: Context, request_id: str) -> tuple[Caller, Any]:
         """Who asks, and only then for what. From here on the request speaks of the namespace in which they may act."""
-        admission = self.admission
-        token = token_of(context.invocation_metadata())
-        caller = await admission.recognize(token, row.operation, peer=context.peer(), request_id=request_id)
+        caller = await self._recognize(row.operation, context, request_id)
         request = _parsed(row.request_mirror.message, await self.reading.message(context, caller.key))
         named = getattr(request, "namespace", None)
-        caller = await admission.let_in(caller, named)
+        caller = await self.admission.let_in(caller, named)
         if request is None:
             raise InvalidInput("The request cannot be read: it is no message of this kind.", path="request")
         if named is not None and OPERATIONS[row.operation].of_namespace:
@@ -244,53 +240,47 @@ class GrpcServer:
         ACTING.set(caller.actor)
         return caller, request
 
-    async def check_again(self, caller: Caller) -> None:
+    async def _reflect(self, _: Any, context: Context) -> AsyncIterator[Any]:
+        """For those with a key. A stream may stay open: each question comes in time, from somebody who is let in."""
+        request_id = self.ids.request()
+        try:
+            caller = await self._recognize("reflect", context, request_id)
+            while (data := await self._questions.message(context, caller.key)) is not None:
+                await self._check_again(caller)
+                question = reflection_pb2.ServerReflectionRequest.FromString(data)
+                for answer in self._reflection.ServerReflectionInfo(iter((question,)), context):
+                    yield answer
+        except WindlassError as error:
+            await _refuse(context, error, request_id)
+        except DecodeError:
+            await _refuse(context, InvalidInput("The question cannot be read.", path="request"), request_id)
+
+    async def _refuse_unknown(self, _: Any, context: Context) -> None:
+        """What is in no table: only those with a key hear that."""
+        request_id = self.ids.request()
+        try:
+            await self._recognize("reflect", context, request_id)
+        except WindlassError as error:
+            await _refuse(context, error, request_id)
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "There is no such method.")
+
+    async def _recognize(self, operation: str, context: Context, request_id: str) -> Caller:
+        token = token_of(context.invocation_metadata())
+        return await self.admission.recognize(token, operation, peer=context.peer(), request_id=request_id)
+
+    async def _check_again(self, caller: Caller) -> None:
         if not await self.admission.still_admitted(caller):
             raise NotAuthenticated(NO_MORE)
 
 
-class _Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # it takes none when it runs
-    """In front of what is not in the table: health is for everybody, reflection for whoever has a key."""
+class _Methods(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # it takes none when it runs
+    """Each method by its path, and what is answered to all others."""
 
-    def __init__(self, server: GrpcServer) -> None:
-        self._server = server
-        self._known = {row.path for row in server.rows}
+    def __init__(self, methods: Mapping[str, Any], others: Any) -> None:
+        self._methods, self._others = methods, others
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
-        details: grpc.HandlerCallDetails,
-    ) -> Any:
-        service = details.method.rpartition("/")[0].removeprefix("/")
-        if details.method in self._known or service == HEALTH:
-            return await continuation(details)
-        request_id = self._server.ids.request()
-        try:
-            caller = await self._server.admission.admit(
-                token_of(details.invocation_metadata), "reflect", None, peer="", request_id=request_id
-            )
-        except WindlassError as error:
-            return _refusing(error, request_id)
-        return self._watched(await continuation(details), caller)
-
-    def _watched(self, handler: Any, caller: Caller) -> Any:
-        """A stream may stay open: each of its questions is one of somebody who is let in, and comes in time."""
-        if handler is None or handler.stream_stream is None:
-            return handler
-
-        async def answered(_: Any, context: Context) -> AsyncIterator[Any]:
-            async for answer in handler.stream_stream(admitted(context), context):
-                yield answer
-
-        async def admitted(context: Context) -> AsyncIterator[Any]:
-            try:
-                while (data := await self._server.questions.message(context, caller.key)) is not None:
-                    await self._server.check_again(caller)
-                    yield handler.request_deserializer(data)
-            except WindlassError as error:
-                await _refuse(context, error, caller.request_id)
-
-        return grpc.stream_stream_rpc_method_handler(answered, None, handler.response_serializer)
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
+        return self._methods.get(details.method, self._others)
 
 
 def token_of(metadata: Any) -> str | None:
@@ -317,13 +307,6 @@ async def _refuse(context: Context, error: Exception, request_id: str) -> None:
     detail = to_detail(error, request_id=request_id)
     trailer = ((TRAILER, detail.SerializeToString()),)
     await context.abort(status_of(detail), detail.message, trailer)
-
-
-def _refusing(error: Exception, request_id: str) -> Any:
-    async def refused(requests: Any, context: Context) -> None:
-        await _refuse(context, error, request_id)
-
-    return grpc.stream_stream_rpc_method_handler(refused)
 
 
 def _address(host: str, port: int) -> str:

@@ -140,7 +140,7 @@ def test_every_program_of_the_how_to_runs(shell: Shell) -> None:
     for number, (_, _, content) in enumerate(blocks(HOW_TO.read_text())):
         (shell.folder / f"test_block_{number}.py").write_text(content)
 
-    shell.type("pytest -q", "...…\n3 passed in …\n")
+    shell.type("pytest -q", "....…\n4 passed in …\n")
     assert not (shell.folder / "windlass.db").exists()
 
 

@@ -38,8 +38,8 @@ from windlass.model.commands import (
     PauseRun,
     Probed,
     ProbeWorkers,
-    Registered,
     RegisterWorker,
+    Registration,
     ResumeRun,
     RetryRun,
     SendEvent,
@@ -210,7 +210,7 @@ class Schedules(Protocol):
 class Workers(Protocol):
     """For workers, about themselves."""
 
-    async def register_worker(self, command: RegisterWorker) -> Registered: ...
+    async def register_worker(self, command: RegisterWorker) -> Registration: ...
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
         """Say that the worker lives, and hear whether it should drain. Touches its own row only.

@@ -17,7 +17,7 @@ from windlass.engine.pipeline.leave import free_pipelines, leave_pipelines
 from windlass.engine.pipeline.waking import wake_all
 from windlass.engine.release import given_back, save_run
 from windlass.errors import WindlassError
-from windlass.model.commands import Probed, ProbeWorkers, Registered, RegisterWorker
+from windlass.model.commands import Probed, ProbeWorkers, RegisterWorker, Registration
 from windlass.model.run import DEATH, SESSION_LOST, Run, WorkerId
 from windlass.model.time import Duration
 from windlass.model.worker import EndedRuns, LockKind, Worker
@@ -35,7 +35,7 @@ LOGGER = logging.getLogger("windlass.worker")
 PROOF = {LockKind.FILE: (DEATH, "is dead"), LockKind.SESSION: (SESSION_LOST, "has lost its session")}
 
 
-async def register_worker(parts: Parts, command: RegisterWorker) -> Registered:
+async def register_worker(parts: Parts, command: RegisterWorker) -> Registration:
     """Enter a worker. Its lock comes first: a row that names a lock says that the lock is held."""
     check_worker_id(command.id)
     lock = None
@@ -48,7 +48,7 @@ async def register_worker(parts: Parts, command: RegisterWorker) -> Registered:
         await tx.gates.enter(gates)  # from now on a pause waits for the claims of this worker
 
     await parts.run_tx("register_worker", register)
-    return Registered(lock=lock)
+    return Registration(lock=lock)
 
 
 async def deregister_worker(parts: Parts, namespace: str, id: WorkerId, *, ended: EndedRuns | None = None) -> None:

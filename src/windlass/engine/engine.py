@@ -56,8 +56,8 @@ from windlass.model.commands import (
     Outcome,
     Probed,
     ProbeWorkers,
-    Registered,
     RegisterWorker,
+    Registration,
     SendEvent,
     Sent,
     Started,
@@ -223,7 +223,7 @@ class EngineWorkers:
         self._parts = parts
         self._listening: dict[tuple[str, WorkerId], Subscription] = {}
 
-    async def register_worker(self, command: RegisterWorker) -> Registered:
+    async def register_worker(self, command: RegisterWorker) -> Registration:
         return await death.register_worker(self._parts, command)
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:

@@ -54,7 +54,7 @@ class RegisterWorker(Struct, frozen=True, kw_only=True):
     leaves_out: bool = False  # queues that its key does not allow are left out, and not refused
 
 
-class Registered(Struct, frozen=True, kw_only=True):
+class Registration(Struct, frozen=True, kw_only=True):
     """A worker is on record."""
 
     lock: LockKind | None = None  # that tells its death; none: nothing but its silence does

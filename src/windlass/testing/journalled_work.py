@@ -25,8 +25,8 @@ from windlass.model.commands import (
     LookAtClaims,
     Probed,
     ProbeWorkers,
-    Registered,
     RegisterWorker,
+    Registration,
     SendEvent,
     Sent,
     Suspend,
@@ -62,7 +62,7 @@ class JournalledPresence:
     def __init__(self, work: Work, journal: Journal, *, who: str) -> None:
         self._work, self._journal, self._who = work, journal, who
 
-    async def register_worker(self, command: RegisterWorker) -> Registered:
+    async def register_worker(self, command: RegisterWorker) -> Registration:
         return await self._work.register_worker(command)
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:

@@ -38,8 +38,8 @@ from windlass.model.commands import (
     OpenWait,
     Probed,
     ProbeWorkers,
-    Registered,
     RegisterWorker,
+    Registration,
     SendEvent,
     Sent,
     Suspend,
@@ -134,9 +134,9 @@ class MortalPresence:
         self.is_dead = False
         self._work, self._fate, self._on_death = work, fate, on_death
 
-    async def register_worker(self, command: RegisterWorker) -> Registered:
+    async def register_worker(self, command: RegisterWorker) -> Registration:
         # No silence for ever: whoever ends a worker waits for registrations that are on their way, dead or alive.
-        return Registered() if self.is_dead else await self._work.register_worker(command)
+        return Registration() if self.is_dead else await self._work.register_worker(command)
 
     async def listen(self, namespace: str, worker: WorkerId, wait_for: Duration) -> bool:
         return await self._while_alive(self._work.listen, namespace, worker, wait_for)

@@ -36,15 +36,17 @@ class Lanes:
 
     def enter(self, wanted: tuple[str, ...], *, left_out: tuple[str, ...], worker: WorkerId) -> None:
         """The worker is on record for these, but for what its key does not allow."""
+        if self._entered == self.wanted != wanted:  # the answer to an older registration, which came late
+            return
         was, is_first = self.queues, not self._entered
         kept = {*left_out} - {*self.left_out}
         self._entered, self.left_out = wanted, left_out
         self.queues = tuple(queue for queue in wanted if queue not in left_out)
         if not is_first and self.queues != was:
-            LOGGER.info("Worker %s serves %s by now.", worker, _named(self.queues))
+            LOGGER.info("Worker %s serves %s by now.", worker, _listed(self.queues))
         if kept:
             told = "The key of worker %s may not serve %s: left out, though the app names %s."
-            LOGGER.warning(told, worker, _named(sorted(kept)), "it" if len(kept) == 1 else "them")
+            LOGGER.warning(told, worker, _listed(sorted(kept)), "it" if len(kept) == 1 else "them")
 
     def served(self, queues: tuple[str, ...] | None = None) -> tuple[Served, ...]:
         """Every workflow in every queue, as a run may be started in another one than its workflow's.
@@ -61,6 +63,6 @@ class Lanes:
         return self._registry.handlers.served_pipelines(self.queues if queues is None else queues)
 
 
-def _named(queues: Iterable[str]) -> str:
+def _listed(queues: Iterable[str]) -> str:
     names = [*map(repr, queues)]
     return f"{'queue' if len(names) == 1 else 'queues'} {', '.join(names)}"

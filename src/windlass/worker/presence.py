@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from windlass.errors import ClaimLost, NotFound, Unavailable, WindlassError
-from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, Registered, RegisterWorker
+from windlass.model.commands import Heartbeat, LookAtClaims, ProbeWorkers, RegisterWorker, Registration
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import SECOND, Duration
 from windlass.model.worker import EndedRuns, LockKind
@@ -39,7 +39,7 @@ class Presence:
     completed: int = 0
     failed: int = 0
     was_here: bool = False  # so that what it was asked for then still counts
-    on_their_way: set[asyncio.Task[Registered]] = field(default_factory=set)  # registrations, to the store
+    on_their_way: set[asyncio.Task[Registration]] = field(default_factory=set)  # registrations, to the store
 
     async def enter(self) -> None:
         """Be known from now on, and for what is served by now."""
@@ -60,9 +60,9 @@ class Presence:
         task = asyncio.ensure_future(self.host.work.register_worker(command))
         self.on_their_way.add(task)
         task.add_done_callback(self.on_their_way.discard)
-        registered = await asyncio.shield(task)
-        self.lock = registered.lock
-        self.lanes.enter(wanted, left_out=registered.left_out, worker=self.id)
+        registration = await asyncio.shield(task)
+        self.lock = registration.lock
+        self.lanes.enter(wanted, left_out=registration.left_out, worker=self.id)
 
     async def leave(self) -> None:
         """Say goodbye, and nothing else behind it: a registration that overtakes it would bring the worker back."""

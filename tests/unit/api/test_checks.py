@@ -122,7 +122,7 @@ GOOD: list[Any] = [
 # What is made inside, is an answer, or is part of another command.
 NOT_SENT = {
     "ProbeWorkers", "Started", "Probed", "Heartbeaten", "ClaimedRun", "StartChild", "WaitStep", "OpenWait", "FailStep",
-    "Verdict", "Registered", "Settled", "Suspended", "Outcome", "ClaimState", "Sent", "Cancelled", "Namespace",
+    "Verdict", "Registration", "Settled", "Suspended", "Outcome", "ClaimState", "Sent", "Cancelled", "Namespace",
     "NamespacePage", "RunPage", "FeedEntry", "FeedPage", "Key", "Actor", "AuditEntry", "AuditPage", "Need", "NewJob",
     "Added", "Edge", "Graph", "JobState", "JobView", "JobPage", "GraphView", "GraphPage", "Met", "NeedsOf",
 }  # fmt: skip

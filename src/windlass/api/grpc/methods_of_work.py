@@ -27,8 +27,8 @@ from windlass.model.commands import (
     HoldRun,
     LookAtClaims,
     OpenWait,
-    Registered,
     RegisterWorker,
+    Registration,
     SendEvent,
     Sent,
     Suspend,
@@ -53,17 +53,17 @@ _CLAIMED = mirror(ClaimedRun, worker_pb2.ClaimedRun.DESCRIPTOR)
 # Presence
 
 
-async def _register(call: Call, asked: RegisterWorker) -> Registered:
+async def _register(call: Call, asked: RegisterWorker) -> Registration:
     asked = check(asked)
     left_out = _not_allowed(call, (*asked.served, *asked.pipelines))
     if asked.leaves_out and left_out:
-        asked = _narrowed(call, asked, left_out)
+        asked = _narrow(call, asked, left_out)
     check_queues(call, (*asked.served, *asked.pipelines))
     await call.service.work.register_worker(asked)
-    return Registered(left_out=left_out)
+    return Registration(left_out=left_out)
 
 
-def _narrowed(call: Call, asked: RegisterWorker, left_out: Sequence[str]) -> RegisterWorker:
+def _narrow(call: Call, asked: RegisterWorker, left_out: Sequence[str]) -> RegisterWorker:
     """What is left of it for this key. Raises Forbidden if that is nothing."""
     served = tuple(lane for lane in asked.served if lane.queue not in left_out)
     pipelines = tuple(lane for lane in asked.pipelines if lane.queue not in left_out)
@@ -300,7 +300,7 @@ def capped_wait(wait_for: Duration) -> Duration:
 
 
 ROWS = [
-    Row(SERVICE, "Register", "register_worker", RegisterWorker, Registered, _register),
+    Row(SERVICE, "Register", "register_worker", RegisterWorker, Registration, _register),
     Row(SERVICE, "Heartbeat", "heartbeat", Heartbeat, of.Beaten, _heartbeat),
     Row(SERVICE, "Drain", "drain_self", of.OfWorker, of.Nothing, _drain),
     Row(SERVICE, "Deregister", "deregister_worker", of.Deregister, of.Nothing, _deregister),

@@ -35,8 +35,8 @@ from windlass.model.commands import (
     LookAtClaims,
     Probed,
     ProbeWorkers,
-    Registered,
     RegisterWorker,
+    Registration,
     SendEvent,
     Sent,
     Suspend,
@@ -61,10 +61,10 @@ class RemoteWorkers:
         self._clock = clock
         self._asker = Asker(channel, SERVICE)
 
-    async def register_worker(self, command: RegisterWorker) -> Registered:
+    async def register_worker(self, command: RegisterWorker) -> Registration:
         """Without a lock: nothing tells its death but the end of its claims."""
-        registered: Registered = await self._asker.ask("Register", command, Registered)
-        return registered
+        registration: Registration = await self._asker.ask("Register", command, Registration)
+        return registration
 
     async def heartbeat(self, command: Heartbeat) -> Heartbeaten:
         beaten: of.Beaten = await self._asker.ask("Heartbeat", command, of.Beaten)

@@ -16,6 +16,7 @@ from typing import Any
 
 import grpc
 
+from windlass.api.grpc.memory import give_back
 from windlass.errors import Busy, WindlassError
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock, Timer
@@ -24,6 +25,7 @@ MOST_READ = 12  # messages at once, of all keys together
 OF_ONE_KEY = 6  # so that one key never holds them all
 MESSAGE_WITHIN = Duration(30 * SECOND)
 TURN_WITHIN = Duration(30 * SECOND)
+GIVE_BACK_AFTER = Duration(2 * SECOND)  # the memory of a message that broke off: once for all that do
 MOST_WAITING = 500  # for a turn, of one key
 OF_ANYBODY = 8
 SPARED_FOR = Duration(SECOND // 50)  # one of anybody's, whoever else comes: what was sent at once is read by then
@@ -46,6 +48,7 @@ class Reading:
         self.total = 0  # how many are being read
         self._reads: dict[_Read, int] = {}  # until when each may take; the oldest first
         self._timer: Timer | None = None
+        self._giving_back: Timer | None = None
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}  # of those who wait; the next key first
 
     async def message(self, context: Context, key: str) -> bytes | None:
@@ -61,6 +64,7 @@ class Reading:
         try:
             return await _read(context)
         except asyncio.CancelledError:
+            self._give_back_soon()  # there may be much of it, and more behind it that waited
             if read.is_cut and read.task.uncancel() == 0:
                 raise Busy(TOO_SLOW) from None
             raise
@@ -76,6 +80,14 @@ class Reading:
                 self._timer = REAL_CLOCK.call_later(until - now, self._look)
                 return
             read.cut()
+
+    def _give_back_soon(self) -> None:
+        if self._giving_back is None:
+            self._giving_back = REAL_CLOCK.call_later(GIVE_BACK_AFTER, self._give_back)
+
+    def _give_back(self) -> None:
+        self._giving_back = None
+        _ = asyncio.get_running_loop().run_in_executor(None, give_back)
 
     async def _turn(self, key: str) -> None:
         """Wait for it. It is taken for us by the one that leaves."""

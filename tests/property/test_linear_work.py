@@ -88,7 +88,7 @@ SCANS: dict[str, Callable[[str], Any]] = {
         ({text: {text}},), (dict[str, set[str]],), ("a",), what=""
     ),
     "codec.safe_text": safe_text,
-    "dashboard.payloads: whole": lambda text: pages.payload(_quoted(text)),
+    "dashboard.payloads: whole": lambda text: pages.payload(_quoted(text[: pages.LONGEST // 20])),  # else it is cut
     "dashboard.payloads: cut": lambda text: pages.payload(_listed(text), size=10**6),
     "dashboard.payloads: names": pages.is_secret,
     "dashboard.words: plain": words.plain,

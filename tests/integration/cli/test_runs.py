@@ -202,7 +202,14 @@ def test_json_has_stable_names_and_times_in_utc(scene: Scene) -> None:
         "schedule": None,
         "slot": None,
         "scheduled_at": None,
-        "failure": {"kind": "logic", "type": "ValueError", "message": "bad order", "step": None, "data": None},
+        "failure": {
+            "kind": "logic",
+            "type": "ValueError",
+            "message": "bad order",
+            "step": None,
+            "data": None,
+            "reason": None,
+        },
     }
     assert (sleeping["available_at"], sleeping["waits_for"]) == ("2026-01-01T00:03:00.000000Z", "sleeps, 3 min left")
 

@@ -24,7 +24,7 @@ from windlass.model.commands import PauseRun, RetryRun, SetGate
 from windlass.model.gate import GateKind
 from windlass.model.page import ListRuns
 from windlass.model.pipeline_work import Verdict
-from windlass.model.run import Run, RunId, RunStatus
+from windlass.model.run import Run, RunId, RunStatus, WorkerId
 from windlass.model.schedule import Overlap
 from windlass.model.schedule_commands import PauseSchedule
 from windlass.model.signal import Signal
@@ -169,7 +169,7 @@ async def test_a_failure_stays_for_a_week(desk: Desk) -> None:
 async def test_a_run_that_took_its_workers_along_is_called_a_crash_loop(desk: Desk) -> None:
     await desk.engine.runs.start_run(start())
     number = 1
-    while await desk.engine.work.claim_runs(poll(number)):
+    while await desk.engine.work.claim_runs(poll(number, worker=WorkerId(f"wrk_{number:026}"))):
         number += 1
         desk.clock.advance(VISIBLE_FOR)
 

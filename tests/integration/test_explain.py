@@ -481,6 +481,22 @@ async def test_a_failed_run(open_shared: OpenHarness) -> None:
 @pytest.mark.spec("invariants:I-15")
 async def test_a_run_that_ended_as_a_crash_loop(open_shared: OpenHarness) -> None:
     harness = await open_shared(has_worker=False, settings=Settings(max_recoveries=1))
+    handle = await order_of(harness)
+    for name in "ABC":
+        await ByHand(harness, name).claim()
+        harness.clock.advance("5m")
+
+    found = await explained(harness, handle)
+
+    assert (found.code, found.text) == (
+        "crash_loop",
+        "It failed at 00:10:00 UTC, 5 min ago, as a crash loop. Its worker died or was cut off 2 times in a row; "
+        f"last seen outside any step. All of it: windlass show {handle.id}",
+    )
+
+
+async def test_a_run_whose_worker_lived_while_its_claims_ran_out(open_shared: OpenHarness) -> None:
+    harness = await open_shared(has_worker=False, settings=Settings(max_recoveries=1))
     handle, hand = await order_of(harness), ByHand(harness)
     for _ in range(3):
         await hand.claim()
@@ -488,11 +504,8 @@ async def test_a_run_that_ended_as_a_crash_loop(open_shared: OpenHarness) -> Non
 
     found = await explained(harness, handle)
 
-    assert (found.code, found.text) == (
-        "crash_loop",
-        "It failed at 00:10:00 UTC, 5 min ago, as a crash loop. Its worker died, or its claim ran out, 2 times in "
-        f"a row; last seen outside any step. All of it: windlass show {handle.id}",
-    )
+    assert found.code == "failed"
+    assert "Its claim ran out 2 times in a row: its worker lived, but gave no sign of life for 5 min" in found.text
 
 
 async def test_a_run_that_is_not_there(open_shared: OpenHarness) -> None:

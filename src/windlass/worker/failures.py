@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from msgspec.structs import replace
+
 from windlass.codec import Codec, safe_text
 from windlass.define.workflow import StepDefinition
 from windlass.errors import InvalidInput, StepError, StepFailed
@@ -66,19 +68,24 @@ def of_step(
 
 def of_workflow(error: BaseException, *, codec: Codec) -> Failure:
     """The run failed because its code let this exception out."""
+    failure = in_short(error)
+    if isinstance(error, StepFailed):
+        told, data = error.traceback or traceback_text(error), encoded_data(error.data, codec)
+        return replace(failure, traceback=told, data=data)
+    return replace(failure, traceback=traceback_text(error))
+
+
+def in_short(error: BaseException) -> Failure:
+    """The same without what takes room, or has to be encoded."""
     if isinstance(error, StepFailed):
         return Failure(
             kind=FailureKind(error.kind),
             type=error.type,
             message=error.message,
-            traceback=error.traceback or traceback_text(error),
-            data=encoded_data(error.data, codec),
             step=error.step,
             reason=FailureReason(error.reason) if error.reason in REASONS else None,
         )
-    return Failure(
-        kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error), traceback=traceback_text(error)
-    )
+    return Failure(kind=FailureKind.LOGIC, type=_type_name(error), message=safe_text(error))
 
 
 def tell_step(claimed: ClaimedRun, body: Body, failure: Failure) -> None:

@@ -12,8 +12,6 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from windlass.model.failure import Failure, FailureKind, Unretrieved
 from windlass.worker import failures
 from windlass.worker.calls import Call, Group
@@ -75,9 +73,7 @@ class Leftovers:
         error = None if first is None else error_of(first)
         if error is None:
             return Unretrieved(token=token)
-        failure = failures.of_workflow(error, codec=self._execution.codec)
-        short = replace(failure, traceback="", data=None)  # a run that fails with it keeps all of it
-        return Unretrieved(token=token, failure=short, place=failures.at_line(error))
+        return Unretrieved(token=token, failure=failures.in_short(error), place=failures.at_line(error))
 
     # --- when the workflow has returned -------------------------------------------------------------------------------
 

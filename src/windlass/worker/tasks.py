@@ -324,7 +324,7 @@ def is_given_up(task: asyncio.Task[Any]) -> bool:
         if getattr(callback, "__qualname__", "") == "gather.<locals>._done_callback":
             cells = callback.__closure__ or ()
             outer = [cell.cell_contents for cell in cells if hasattr(cell.cell_contents, "_children")]
-            return all(future.done() and not future._log_traceback for future in outer)
+            return any(future.done() and not future._log_traceback for future in outer)
     return False
 
 

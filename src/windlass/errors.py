@@ -161,9 +161,10 @@ class StoreRefused(WindlassError):
     code = "store_refused"
     reason = "store_refused"
 
-    def __init__(self, message: str, *, reason: str = "store_refused") -> None:
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
         super().__init__(message)
-        self.reason = reason
+        if reason is not None:  # it does not cross the wire
+            self.reason = reason
 
 
 class ReplayMismatch(WindlassError):

@@ -99,8 +99,8 @@ class TestSlots(SlotConformance): ...
 async def test_there_is_no_lock_and_so_nobody_to_look_for(store: Store, clock: FakeClock) -> None:
     engine = engine_on(store, clock)
 
-    assert await engine.work.register_worker(registering(WORKER)) is None
-    assert await engine.work.register_worker(registering(OTHER_WORKER)) is None
+    assert (await engine.work.register_worker(registering(WORKER))).lock is None
+    assert (await engine.work.register_worker(registering(OTHER_WORKER))).lock is None
 
     probed = await engine.work.probe_workers(
         ProbeWorkers(namespace=NAMESPACE, worker=WORKER, served=SERVED, everyone=True)

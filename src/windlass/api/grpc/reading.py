@@ -44,8 +44,8 @@ class Reading:
         self, *, most: int = MOST_READ, of_one: int = OF_ONE_KEY, message_within: Duration = MESSAGE_WITHIN
     ) -> None:
         self._most, self._of_one, self._message_within = most, of_one, message_within
-        self._read: Counter[str] = Counter()  # the same by key
         self.total = 0  # how many are being read
+        self._of_key: Counter[str] = Counter()  # the same, by key
         self._reads: dict[_Read, int] = {}  # until when each may take; the oldest first
         self._timer: Timer | None = None
         self._giving_back: Timer | None = None
@@ -53,7 +53,7 @@ class Reading:
 
     async def message(self, context: Context, key: str) -> bytes | None:
         """What the call says; nothing if it ended before. Raises Busy if it takes too long."""
-        if self.total >= self._most or self._read[key] >= self._of_one:
+        if self.total >= self._most or self._of_key[key] >= self._of_one:
             await self._turn(key)
         else:
             self._take(key)
@@ -107,21 +107,21 @@ class Reading:
             raise
 
     def _take(self, key: str) -> None:
-        self._read[key] += 1
+        self._of_key[key] += 1
         self.total += 1
 
     def _leave(self, key: str) -> None:
         self.total -= 1
-        self._read[key] -= 1
-        if not self._read[key]:
-            del self._read[key]
+        self._of_key[key] -= 1
+        if not self._of_key[key]:
+            del self._of_key[key]
         while (following := self._following()) is not None:
             if self._call(following):
                 return
 
     def _following(self) -> str | None:
         """The first line whose key may read one more. Those that may not are few, so looking costs nothing."""
-        return next((key for key in self._lines if self._read[key] < self._of_one), None)
+        return next((key for key in self._lines if self._of_key[key] < self._of_one), None)
 
     def _call(self, key: str) -> bool:
         """The first of a line, if there is one whose caller has not just gone."""

@@ -46,10 +46,13 @@ class Side:
 
     def begin(self, part: str, sizes: Mapping[str, Any]) -> None:
         self.part = Part({}, "")
+        self._has_it = part in self.parts
         self._next = {"part": part, "sizes": sizes}
 
     def goes_on(self) -> bool:
-        """Let it measure once. False: the part is over."""
+        """Let it measure once. False: the part is over, or there is none of this name in that tree."""
+        if not self._has_it:
+            return False
         self._tell(self._next)
         self._next = {}
         while True:

@@ -53,7 +53,7 @@ def node() -> str:
         done = subprocess.run(
             [*npm, *INSTALL],
             cwd=CACHE,
-            env={**os.environ, "PATH": path},
+            env={**os.environ, "PATH": path, "LD_PRELOAD": ""},  # certificates hold today, not at an odd clock
             capture_output=True,
             text=True,
             check=False,

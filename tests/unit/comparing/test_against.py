@@ -11,7 +11,7 @@ from bench import flat, wire
 from bench.against import kept, run, table
 from bench.against.kept import Asked, Compared
 from bench.against.trees import NoTree
-from bench.against.turns import take_turns
+from bench.against.turns import Part, take_turns
 from bench.against.verdict import Known, Row, Samples, enough, is_more_better, one_sided, rows
 from bench.run import PARTS
 from bench.targets import FIGURES
@@ -214,3 +214,26 @@ def test_what_is_measured_anew_takes_its_place_and_what_is_gone_on_with_is_kept(
         run.begin(other, before(), on)
     assert kept.path_of(wanted) == kept.path_of(other)
     assert kept.path_of(wanted) != kept.path_of(Asked(theirs="f2697f2", ours="abcdef0", pairs=9, is_quick=False))
+
+
+class Tree:
+    """Measures one figure of each part it has."""
+
+    def __init__(self, *parts: str) -> None:
+        self.parts, self.part = parts, Part({}, "")
+
+    def begin(self, part: str, sizes: object) -> None:
+        figures = {("steps", "sqlite"): [1.0]} if part in self.parts else {}
+        self.part = Part(figures, "")
+
+    def goes_on(self) -> bool:
+        return False
+
+
+def test_what_was_measured_before_is_not_taken_for_a_part_that_a_tree_does_not_have() -> None:
+    ours, theirs, found = Tree("steps", "drain"), Tree("drain"), compared({})
+
+    run._measure("drain", found, ours, theirs)  # type: ignore[arg-type]
+    run._measure("steps", found, ours, theirs)  # type: ignore[arg-type]
+
+    assert found.figures["steps"]["sqlite"] == Samples([1.0], [])

@@ -46,9 +46,9 @@ from windlass.define.graph import Graph
 from windlass.define.options import START_OPTIONS, StartOptions, refuse_unknown_options, shorten
 from windlass.define.registry import Registry
 from windlass.define.workflow import WorkflowDefinition
-from windlass.errors import InvalidInput, NotAllowed
+from windlass.errors import NotAllowed
 from windlass.model.failure import FailureKind
-from windlass.rules.limits import check_limit, check_namespace, check_queue
+from windlass.rules.limits import check_limit, check_namespace, check_queues
 from windlass.rules.workers import heartbeat_every
 from windlass.runtime import Clock, Ids, Rng, SystemClock, system_rng
 from windlass.settings import Settings, load_settings, parse_url, resolve_url
@@ -187,7 +187,7 @@ class App(Declarations, Asks):
         from windlass.worker.host import Doors, Durations
         from windlass.worker.worker import Worker
 
-        given = None if queues is None else _check_queues(queues)
+        given = None if queues is None else check_queues(queues)
         check_limit(slots, what="slots", low=1, high=MAX_SLOTS)
         if not self._registry.workflows and not self._registry.handlers.pipelines:
             log.warning(
@@ -388,17 +388,6 @@ def _shown(url: str) -> str:
 
 def _say_serving(queues: Sequence[str], left_out: Sequence[str], slots: int) -> None:
     log.info("Serving queues %s, %s slots", ", ".join(queues), slots)
-
-
-def _check_queues(queues: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(queues, str):
-        raise InvalidInput(
-            f"queues takes a list of names: queues=[{queues!r}].", reason="invalid_option", path="queues"
-        )
-    names = tuple(sorted({check_queue(queue) for queue in queues}))
-    if not names:
-        raise InvalidInput("queues is empty, so this worker would do nothing.", reason="invalid_option", path="queues")
-    return names
 
 
 def _arguments(definition: WorkflowDefinition, args: tuple[Any, ...], options: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ That a process which really died is noticed is shown with real processes, in tes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
-import threading
 from typing import Any
 
 import pytest
@@ -220,11 +220,13 @@ async def test_a_worker_whose_goodbye_fails_can_still_be_found_gone(open_shared:
 async def test_a_claim_that_ran_out_is_not_renewed_by_a_worker_that_comes_back(open_harness: OpenHarness) -> None:
     """Its body does not stop, so the run keeps its slot here; but it is for others to take."""
     harness = await open_harness(slots=1, settings=Settings(visibility_for=Duration(2 * SECOND)))
-    entered, end = threading.Event(), threading.Event()
+    entered, end = asyncio.Event(), asyncio.Event()
 
-    def hang() -> None:
+    async def hang() -> None:
         entered.set()
-        end.wait(20)
+        while not end.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await end.wait()
 
     @harness.app.workflow
     async def order(ctx: Context) -> None:

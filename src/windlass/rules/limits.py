@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import TypeGuard
 
 from windlass.errors import InvalidInput
@@ -67,6 +68,18 @@ def check_pipeline_name(name: str, *, what: str = "pipeline name") -> str:
 
 def check_queue(queue: str, *, what: str = "queue") -> str:
     return check_name(queue, what=what)
+
+
+def check_queues(queues: Iterable[str]) -> tuple[str, ...]:
+    """The queues that a worker was given by name, sorted."""
+    if isinstance(queues, str):
+        raise InvalidInput(
+            f"queues takes a list of names: queues=[{queues!r}].", reason="invalid_option", path="queues"
+        )
+    names = tuple(sorted({check_queue(queue) for queue in queues}))
+    if not names:
+        raise InvalidInput("queues is empty, so this worker would do nothing.", reason="invalid_option", path="queues")
+    return names
 
 
 def check_namespace(namespace: str, *, what: str = "namespace") -> str:

@@ -26,8 +26,10 @@ LISTED: dict[str, dict[str, set[Role]]] = {
     | {"WaitForResult": READ},
     "WorkerService": dict.fromkeys(("Register", "Heartbeat", "Drain", "Deregister", "Poll", "ReadHistory"), WORK)
     | dict.fromkeys(("Listen", "LookAtClaims", "BeginSteps", "CompleteSteps", "Suspend", "FailStep", "Sleep"), WORK)
-    | dict.fromkeys(("Wait", "FinishRuns", "CompleteRun", "FailRun", "HoldRun", "ReleaseRun", "RenewClaim"), WORK)
-    | dict.fromkeys(("SendToChild", "CancelChild", "AddJobs", "ReadNeeds"), WORK)
+    | dict.fromkeys(
+        ("Wait", "FinishRuns", "CompleteRun", "FailRun", "HoldRun", "ReleaseRun", "RenewClaim", "RenewClaims"), WORK
+    )
+    | dict.fromkeys(("RenewClaims", "SendToChild", "CancelChild", "AddJobs", "ReadNeeds"), WORK)
     | dict.fromkeys(("ClaimPipelines", "ReadEvents", "ReserveEvents", "BeginEffect", "ApplyEffect"), WORK)
     | dict.fromkeys(("CommitHandler", "StopHandler", "ReconcileEffect", "FailEffect", "FixHandler"), WORK)
     | dict.fromkeys(("RenewPipeline", "ReleasePipeline"), WORK),

@@ -20,8 +20,8 @@ ITEM, TASK, SIGNAL = "itm_" + "0" * 26, "tsk_" + "0" * 26, "sig_" + "0" * 26
 GUARDED = [row for row in ROWS if row.operation is not None]
 NOT_OVER_HTTP = {  # what only a worker asks for, or a program that has the code, over gRPC
     "register_worker", "heartbeat", "deregister_worker", "listen", "claim_runs", "begin_steps", "complete_steps",
-    "suspend_run", "finish_runs", "hold_run", "release_run", "renew_claim", "look_at_claims", "send_to_child",
-    "cancel_child", "drain_self", "read_history", "add_jobs", "read_needs", "reflect",
+    "suspend_run", "finish_runs", "hold_run", "release_run", "renew_claim", "renew_claims", "look_at_claims",
+    "send_to_child", "cancel_child", "drain_self", "read_history", "add_jobs", "read_needs", "reflect",
     "claim_pipelines", "read_events", "reserve_events", "begin_effect", "apply_effect", "commit_handler",
     "stop_handler", "reconcile_effect", "fail_effect", "fix_handler", "renew_pipeline", "release_pipeline",
     "declare_pipelines", "declare_signals",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,13 @@ def test_the_beginning_of_an_id_shows_what_the_whole_of_it_shows(
 
     by_beginning, by_id = (afar.json(*command.format(**given).split()) for given in (begun, ids))
 
-    assert by_beginning | ASKED_AT == by_id | ASKED_AT
+    assert without_times(by_beginning) == without_times(by_id)
+
+
+def without_times(answer: dict[str, Any]) -> dict[str, Any]:
+    """Both were asked, one after the other: how long something waits by then differs."""
+    text = answer.get("text")
+    return answer | ASKED_AT | ({} if text is None else {"text": re.sub(r"[0-9.]+ m?s", "a while", text)})
 
 
 @pytest.mark.parametrize(

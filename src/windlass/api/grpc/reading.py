@@ -61,14 +61,17 @@ class Reading:
         self._reads[read] = REAL_CLOCK.monotonic() + self._message_within
         if self._timer is None:
             self._timer = REAL_CLOCK.call_later(self._message_within, self._look)
+        found = None
         try:
-            return await _read(context)
+            found = await _read(context)
+            return found
         except asyncio.CancelledError:
-            self._give_back_soon()  # there may be much of it, and more behind it that waited
             if read.is_cut and read.task.uncancel() == 0:
                 raise Busy(TOO_SLOW) from None
             raise
         finally:
+            if found is None:  # it broke off: there may be much of it, and more behind it that waited
+                self._give_back_soon()
             del self._reads[read]
             self._leave(key)
 

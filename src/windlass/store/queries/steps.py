@@ -61,11 +61,10 @@ class StepQueries:
         A claim that runs short is renewed along the way: that is a second statement.
         """
         done = await self._connection.batch("complete_steps", rows)
-        longest: dict[RunId, CompleteStep] = {}  # a statement can change each run once
-        for row in sorted((rows[ordinal] for ordinal in done), key=lambda row: row.renew_for or 0):
-            if row.renew_for is not None:
-                longest[row.run_id] = row
-        if longest:
+        renewing = [rows[ordinal] for ordinal in done if rows[ordinal].renew_for is not None]
+        if renewing:
+            renewing.sort(key=lambda row: row.renew_for or 0)
+            longest = {row.run_id: row for row in renewing}  # a statement can change each run once
             await RenewalQueries(self._connection).renew(list(longest.values()))
         return done
 

@@ -57,7 +57,8 @@ class Opening(Generic[T]):
 
     async def look(self) -> T:
         """The same for a caller that only reads. Raises StoreRefused too if to open it would migrate it."""
-        return await asyncio.shield(self._begun(checks=True))
+        task = self._begun(checks=True)
+        return task.result() if task.done() else await asyncio.shield(task)
 
     async def enter(self) -> None:
         """Open it now; one that has to be migrated is opened by the first call that changes something."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from tests.architecture.source import File
 
@@ -35,6 +36,27 @@ def is_public_method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     if node.name.startswith(("_", "test_")):
         return False
     return not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def wide_classes(file: File, *, limit: int) -> dict[str, int]:
+    """{path:class: number of attributes} where methods set more than `limit` on an object that has no slots."""
+    found = {}
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.ClassDef) and not _has_slots(node) and not file.is_generated:
+            attributes = {item.attr for item in ast.walk(node) if _is_set_on_self(item)}
+            if len(attributes) > limit:
+                found[f"{file.path}:{node.name}"] = len(attributes)
+    return found
+
+
+def _has_slots(node: ast.ClassDef) -> bool:
+    targets = [target for item in node.body if isinstance(item, ast.Assign) for target in item.targets]
+    return any(isinstance(target, ast.Name) and target.id == "__slots__" for target in targets)
+
+
+def _is_set_on_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    is_set = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    return is_set and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def missing_docstring(file: File) -> list[str]:

@@ -51,6 +51,16 @@ LOGGER = logging.getLogger("windlass.worker")
 
 
 class Execution:
+    """One claimed run, while its code is at work here."""
+
+    # With 30 attributes or more CPython gives every object a dictionary of its own: 1.3 kB, and 6 % of all steps.
+    __slots__ = (
+        "__weakref__", "_doubt", "_expiry", "_failed", "_is_nudged", "_mismatch", "_patience", "_results", "_root",
+        "alone", "bodies", "claimed", "claimed_at", "codec", "definition", "ending", "entering", "history", "host",
+        "is_held", "is_over", "is_parking", "leftovers", "now", "outcome", "registry", "reports", "standby", "tenure",
+        "tree", "waits",
+    )  # fmt: skip
+
     def __init__(self, claimed: ClaimedRun, definition: WorkflowDefinition, host: Host) -> None:
         self.claimed, self.host = claimed, host
         self.codec, self.registry = host.codec, host.registry

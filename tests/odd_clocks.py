@@ -41,7 +41,7 @@ WALL_CLOCK = (
     "tests/unit/rules/test_cron.py",
     "tests/unit/rules/test_slots.py",
     "tests/unit/server",
-    "tests/unit/store",
+    "tests/stores",
     "tests/unit/test_codec.py",
     "tests/unit/test_duration.py",
     "tests/unit/test_limits.py",

@@ -10,9 +10,9 @@ from tests.crash import stories_of_graphs, stories_of_pipelines, stories_of_sign
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.telling import told
+from tests.lives.crashes import Case, Scenario, play
+from tests.lives.faults import Moment, Point
 from tests.scale import SCALE
-from windlass.testing.crashes import Case, Scenario, play
-from windlass.testing.faults import Moment, Point
 
 TRIES = 5  # to find a point that is reached this time too
 

@@ -9,15 +9,15 @@ from typing import Any
 from msgspec import Struct
 
 import windlass
+from tests.invariants.evidence import PipedRows
+from tests.invariants.pipelines import DONE, HAPPENED, LOST, NOTHING, REFUSED
+from tests.lives.journal import Event, Journal, Line, read_journal
+from tests.lives.life import Life, piped_rows
 from windlass.define.pipeline_context import HandlerContext
 from windlass.model.effect import EffectStatus
 from windlass.model.pipeline import EventStatus, Issue, Pipeline, PipelineStatus
 from windlass.model.time import SECOND
-from windlass.testing.check_pipelines import DONE, HAPPENED, LOST, NOTHING, REFUSED
-from windlass.testing.evidence import PipedRows
 from windlass.testing.harness import Stuck
-from windlass.testing.journal import Event, Journal, Line, read_journal
-from windlass.testing.life import Life, piped_rows
 
 __all__ = ["LOST", "NOTHING", "REFUSED"]
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import apsw
 import asyncpg
 
+from tests.invariants.evidence import Snapshot, take_snapshot
 from windlass.model.time import Instant
 from windlass.store.base import Tx
 from windlass.store.catalog import load
@@ -20,7 +21,6 @@ from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.connection import SqliteConnection
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.evidence import Snapshot, take_snapshot
 
 T = TypeVar("T")
 

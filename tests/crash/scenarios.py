@@ -15,7 +15,7 @@ from tests.crash import (
     stories_of_workers,
 )
 from tests.crash.telling import SCENARIOS
-from windlass.testing.crashes import Scenario
+from tests.lives.crashes import Scenario
 
 __all__ = ["SCENARIOS", "THEMES", "named"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import windlass
 from tests.crash.telling import noted, seen, story, the_run_of, until
+from tests.lives.life import Life
 from windlass.errors import RunCancelled, RunFailed, StepError
-from windlass.testing.life import Life
 
 
 def declare_children(life: Life) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import windlass
 from tests.crash.telling import has_told, seen, story, the_run_of, until
+from tests.lives.life import Life
 from windlass.errors import StepError
 from windlass.model.time import SECOND
-from windlass.testing.life import Life
 
 
 def declare_bosses(life: Life) -> None:

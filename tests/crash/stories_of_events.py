@@ -6,9 +6,9 @@ import asyncio
 
 import windlass
 from tests.crash.telling import noted, seen, slept, story, until
+from tests.lives.life import Life
 from windlass.errors import WaitTimeout
 from windlass.model.time import SECOND
-from windlass.testing.life import Life
 
 
 def declare_events(life: Life) -> None:

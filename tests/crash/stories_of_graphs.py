@@ -6,7 +6,7 @@ import asyncio
 
 import windlass
 from tests.crash.telling import has_told, noted, seen, story, the_run_of, until
-from windlass.testing.life import LOOK_EVERY, ROUNDS, Life
+from tests.lives.life import LOOK_EVERY, ROUNDS, Life
 
 
 def declare_release(life: Life) -> None:

@@ -20,11 +20,11 @@ from tests.crash.piping import (
     until_piped,
 )
 from tests.crash.telling import has_told, scenario, seen, story, until
+from tests.invariants.evidence import PipedRows
+from tests.lives.crashes import VISIBILITY
+from tests.lives.life import Life, piped_rows
 from windlass.codec import Codec
 from windlass.model.time import MINUTE, Duration
-from windlass.testing.crashes import VISIBILITY
-from windlass.testing.evidence import PipedRows
-from windlass.testing.life import Life, piped_rows
 
 TRIES = 9
 LONGEST_DOUBT = 2 * MINUTE  # until nobody can be inside of an effect any more, and it is asked about

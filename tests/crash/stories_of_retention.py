@@ -6,10 +6,10 @@ from typing import Any
 
 import windlass
 from tests.crash.telling import has_told, scenario, seen, the_run_of, until
+from tests.lives.life import Life
 from windlass.errors import NotFound, RunFailed, StepError
 from windlass.model.page import ListRuns
 from windlass.model.time import DAY, Duration
-from windlass.testing.life import Life
 
 KEPT = Duration(30 * DAY)
 # No coordinator beside the worker in these stories: what one does is a part of them.

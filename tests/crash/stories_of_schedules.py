@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import windlass
+from tests.conformance.test_schedules import putting
 from tests.crash.telling import Declare as DeclareApp
 from tests.crash.telling import noted, scenario
+from tests.lives.life import Drive, Life
 from windlass.codec import Codec
 from windlass.engine.coordinator import fire_schedules
 from windlass.errors import NotFound
 from windlass.model.schedule_commands import Declare, PutSchedule
 from windlass.model.time import HOUR, MINUTE, SECOND, Duration
-from windlass.testing.conformance.schedules import putting
-from windlass.testing.life import Drive, Life
 
 GRACE = Duration(10 * SECOND)
 PROGRAM = "shop.app"

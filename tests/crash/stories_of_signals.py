@@ -13,6 +13,8 @@ from typing import Any
 import windlass
 from tests.crash.telling import Declare as DeclareApp
 from tests.crash.telling import noted, scenario, until
+from tests.lives.journal import Event, read_journal
+from tests.lives.life import Drive, Life
 from windlass.engine.coordinator.fire_signals import FireSignals
 from windlass.model.item import CreateItem, DeleteItem, ItemId, ItemStatus, TransitionItem
 from windlass.model.run import RunId
@@ -34,8 +36,6 @@ from windlass.model.signal import (
 )
 from windlass.model.time import HOUR, MINUTE, Duration, Instant
 from windlass.testing.clock import FakeClock
-from windlass.testing.journal import Event, read_journal
-from windlass.testing.life import Drive, Life
 
 NAMESPACE = "default"
 PROGRAM = "shop.app"

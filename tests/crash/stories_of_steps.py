@@ -8,6 +8,9 @@ from typing import Any
 
 import windlass
 from tests.crash.telling import scenario, seen, slept
+from tests.lives.crashes import VISIBILITY
+from tests.lives.journal import Event
+from tests.lives.life import Life
 from windlass.errors import ClaimLost, StepError, StepFailed
 from windlass.model.commands import (
     BeginStep,
@@ -23,9 +26,6 @@ from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import SECOND, Duration
-from windlass.testing.crashes import VISIBILITY
-from windlass.testing.journal import Event
-from windlass.testing.life import Life
 
 # --- starts, claims, steps --------------------------------------------------------------------------------------------
 

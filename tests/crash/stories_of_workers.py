@@ -5,10 +5,10 @@ from __future__ import annotations
 import windlass
 from tests.crash.stories_of_control import pressing
 from tests.crash.telling import seen, story
+from tests.lives.life import Life
 from windlass.engine.coordinator import expire_workers
 from windlass.model.commands import RegisterWorker
 from windlass.model.time import SECOND, Duration
-from windlass.testing.life import Life
 
 SILENT_FOR = Duration(30 * SECOND)
 

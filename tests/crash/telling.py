@@ -9,11 +9,11 @@ import msgspec
 
 import windlass
 from tests.crash.places import Places
+from tests.lives.crashes import SETTINGS, Case, Scenario, play
+from tests.lives.journal import Event, read_journal
+from tests.lives.life import Drive, Life
 from windlass.errors import RunFailed, StepFailed
 from windlass.model.page import ListRuns
-from windlass.testing.crashes import SETTINGS, Case, Scenario, play
-from windlass.testing.journal import Event, read_journal
-from windlass.testing.life import Drive, Life
 
 SCENARIOS: list[Scenario] = []
 TOLD: dict[tuple[str, str], Case] = {}

@@ -7,9 +7,9 @@ import pytest
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.telling import told
-from windlass.testing.checkers import stores_agree
-from windlass.testing.crashes import Scenario, play
-from windlass.testing.faults import Moment, Point
+from tests.invariants.checkers import stores_agree
+from tests.lives.crashes import Scenario, play
+from tests.lives.faults import Moment, Point
 
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
 

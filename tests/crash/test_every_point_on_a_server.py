@@ -9,7 +9,7 @@ import pytest
 
 from tests.crash.every_point import crash_everywhere, every_scenario
 from tests.crash.places import Places
-from windlass.testing.crashes import Scenario
+from tests.lives.crashes import Scenario
 
 
 @pytest.mark.spec("invariants:I-01", "invariants:I-02", "invariants:I-03", "invariants:I-04", "invariants:I-05")

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.conformance import test_pipelines
+from tests.conformance.given import engine_on
 from tests.crash.every_point import crashed
 from tests.crash.places import Places
 from tests.crash.scenarios import named
+from tests.lives.crashes import Scenario, play
+from tests.lives.faults import Moment
+from tests.lives.pipeline_hands import Hands, pipeline
 from windlass.engine.pipeline import commit as committing
 from windlass.engine.pipeline.attempts import Attempts
 from windlass.engine.pipeline.books import Roster
@@ -23,12 +28,7 @@ from windlass.rules import pipelines as rules
 from windlass.store.queries.events import ReservationQueries
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import engine_on
-from windlass.testing.conformance.pipelines import PipelineConformance
-from windlass.testing.crashes import Scenario, play
-from windlass.testing.faults import Moment
 from windlass.testing.harness import Stuck
-from windlass.testing.pipeline_hands import Hands, pipeline
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -141,6 +141,6 @@ async def test_a_token_that_nobody_checks_is_found(what: str, monkeypatch: pytes
     monkeypatch.setattr(Desk, "held", lambda self, name, *, token: self.pipelines[name])
     try:
         with pytest.raises((AssertionError, pytest.fail.Exception)):
-            await PipelineConformance().test_a_holder_that_lost_its_claim_changes_nothing(pair, clock, what)
+            await test_pipelines.TestPipelines().test_a_holder_that_lost_its_claim_changes_nothing(pair, clock, what)
     finally:
         await store.close()

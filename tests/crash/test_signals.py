@@ -17,11 +17,11 @@ from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS, named
 from tests.crash.stories_of_signals import TRANSACTIONS
 from tests.crash.telling import told
+from tests.invariants.evidence import Snapshot
+from tests.lives.crashes import Scenario
+from tests.lives.faults import Moment, Point
 from tests.scale import SCALE
 from windlass.model.signal import FiringStatus
-from windlass.testing.crashes import Scenario
-from windlass.testing.evidence import Snapshot
-from windlass.testing.faults import Moment, Point
 
 OURS = [scenario for scenario in SCENARIOS if scenario.declare.__module__ == stories_of_signals.__name__]
 

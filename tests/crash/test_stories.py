@@ -12,13 +12,13 @@ from tests.crash.every_point import TRIES, every_scenario
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS, named
 from tests.crash.telling import told
+from tests.lives.crashes import VISIBILITY, Case, Scenario, play
+from tests.lives.faults import Point
+from tests.lives.journal import Event
+from tests.lives.journalled_work import CLAIM_LOST
 from tests.scale import SCALE
 from windlass.model.pipeline import EventStatus, HandlerStatus, Phase
 from windlass.model.time import SECOND, Duration
-from windlass.testing.crashes import VISIBILITY, Case, Scenario, play
-from windlass.testing.faults import Point
-from windlass.testing.journal import Event
-from windlass.testing.journalled_work import CLAIM_LOST
 
 PAIRS = 20 * SCALE  # on each database
 NOTICED_WITHIN = 10 * SECOND  # three looks, and the time a server is given to bring sessions back

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import windlass
+from tests.invariants.claims import WORKER
+from tests.invariants.evidence import Readable, Snapshot, take_snapshot
+from tests.invariants.processes import Crowd, count_bodies, judge_crowd
+from tests.lives.journal import Event, Journal, Line
+from tests.lives.journalled_work import JournalledWork
 from windlass.errors import WindlassError
 from windlass.model.run import RunStatus
 from windlass.runtime import Clock, SystemClock
 from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.check_claims import WORKER
-from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
-from windlass.testing.evidence import Readable, Snapshot, take_snapshot
-from windlass.testing.journal import Event, Journal, Line
-from windlass.testing.journalled_work import JournalledWork
 
 STEPS = 3
 BODY_SECONDS = 0.03  # so long that many a fault finds a body at work

@@ -18,13 +18,13 @@ import pytest
 
 import windlass
 from tests.faults.shop import Client, Notes, declare_order, look_at_file
+from tests.invariants.evidence import Snapshot
 from tests.scale import SCALE
 from windlass.errors import StoreRefused
 from windlass.runtime import SystemClock
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.evidence import Snapshot
 
 RUNS = 60
 FLIPS = 150 * SCALE

@@ -22,13 +22,13 @@ import windlass
 from tests.faults.clocks import HastyClock
 from tests.faults.disk import Disk
 from tests.faults.shop import STEPS, Client, Notes, complaints, described, journalled, look_at_file
+from tests.invariants.processes import Crowd, count_bodies, judge_crowd
+from tests.lives.journal import Event
 from tests.scale import SCALE
 from windlass.errors import Unavailable
 from windlass.model.run import TAKEN
 from windlass.model.time import HOUR, Duration
 from windlass.settings import Settings
-from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
-from windlass.testing.journal import Event
 
 PATIENCE = 60.0
 TIMES = 100  # the engine gives up after 15 s: divided by this

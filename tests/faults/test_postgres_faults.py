@@ -20,13 +20,13 @@ import pytest
 import windlass
 from tests.faults.shop import Client, complaints, described, look
 from tests.faults.working import MAX_RECOVERIES, VISIBILITY
+from tests.invariants.evidence import Snapshot
+from tests.invariants.processes import Crowd
+from tests.lives.shared_journal import SharedJournal, read_shared_journal
 from tests.scale import SCALE
 from windlass.runtime import SystemClock
 from windlass.store.postgres.store import PostgresStore
-from windlass.testing.check_processes import Crowd
-from windlass.testing.evidence import Snapshot
 from windlass.testing.postgres import PostgresServer
-from windlass.testing.processes import SharedJournal, read_shared_journal
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0 * SCALE

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.given import engine_on
+from tests.conformance.test_pipelines import consume
+from tests.conformance.test_retention import prune
+from tests.lives.pipeline_hands import NAMESPACE, ORDERS, PIPELINE, Hands
 from windlass.model.pipeline import InputId, NewInput
 from windlass.model.pipeline_commands import ListInputs, Publish
 from windlass.model.time import DAY
 from windlass.store.postgres.store import PostgresStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import engine_on
-from windlass.testing.conformance.pipelines import consume
-from windlass.testing.conformance.retention import prune
-from windlass.testing.pipeline_hands import NAMESPACE, ORDERS, PIPELINE, Hands
 
 PATIENCE = 60.0
 KEPT, OLD = DAY, 3 * DAY

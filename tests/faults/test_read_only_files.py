@@ -25,7 +25,7 @@ from tests.faults.modes import obeys_modes
 from tests.faults.test_refused_files import execute, execute_and_crash
 from tests.faults.test_refused_files import windlass as type_command
 from tests.integration import test_reading as client
-from tests.unit.testing.test_inconsistencies import tell
+from tests.invariants.test_inconsistencies import tell
 from windlass.errors import NotAllowed, NotFound, ResultTimeout, StoreRefused, Unavailable, WrongState
 from windlass.model.item import Item
 from windlass.runtime import SystemClock

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.conformance.given import NAMESPACE, claim_one, completed, run_id
+from tests.conformance.test_control import run_in, sending
+from tests.conformance.test_schedules import putting
 from tests.faults.wire_cases import expanding, opening, starting
 from tests.faults.wire_site import Site, wired
+from tests.invariants.wire import repeats_have_the_effect_of_one, walks_are_whole
 from windlass.api.grpc import table
 from windlass.engine.engine import Engine
 from windlass.model.access import ListAudit
@@ -22,11 +26,7 @@ from windlass.model.page import ListRuns
 from windlass.model.run import Run, RunStatus
 from windlass.model.time import MINUTE, SECOND
 from windlass.model.worker import Served
-from windlass.testing.check_wire import repeats_have_the_effect_of_one, walks_are_whole
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import run_in, sending
-from windlass.testing.conformance.given import NAMESPACE, claim_one, completed, run_id
-from windlass.testing.conformance.schedules import putting
 
 PAGE = 3
 COUNT = 10

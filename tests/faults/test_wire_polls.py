@@ -14,6 +14,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.conformance.given import (
+    NAMESPACE,
+    OTHER_WORKER,
+    VISIBLE_FOR,
+    WORKER,
+    finished,
+    held,
+    poll,
+    run_id,
+    start,
+)
+from tests.conformance.test_workers import registering
+from tests.lives.faults import Faults, Moment, Point, hear_no_others
+from tests.lives.pipeline_hands import CHARGE, PIPELINE, QUEUE, Shop, pipeline
 from tests.scale import SCALE
 from windlass.embedded import Embedded, open_embedded
 from windlass.engine.engine import Engine
@@ -27,20 +41,6 @@ from windlass.model.worker import ServedPipeline
 from windlass.runtime import system_rng
 from windlass.settings import Settings, parse_url
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import (
-    NAMESPACE,
-    OTHER_WORKER,
-    VISIBLE_FOR,
-    WORKER,
-    finished,
-    held,
-    poll,
-    run_id,
-    start,
-)
-from windlass.testing.conformance.workers import registering
-from windlass.testing.faults import Faults, Moment, Point, hear_no_others
-from windlass.testing.pipeline_hands import CHARGE, PIPELINE, QUEUE, Shop, pipeline
 
 ROUNDS = 25 * SCALE
 PATIENCE = 60.0

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from tests.faults.wire_cases import CASES
 from tests.faults.wire_site import Fault, Site, made_even, wired
+from tests.invariants.wire import repeats_have_the_effect_of_one
 from windlass.api.grpc.table import SERVICES
-from windlass.testing.check_wire import repeats_have_the_effect_of_one
 from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
 

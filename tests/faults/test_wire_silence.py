@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import windlass
+from tests.conformance.given import NAMESPACE
 from tests.faults.wire_site import Site, wired
 from windlass.api.grpc import channel
 from windlass.model.time import HOUR, MILLISECOND, SECOND, Duration
 from windlass.runtime import SystemClock
 from windlass.settings import Settings
 from windlass.settings_values import Secret
-from windlass.testing.conformance.given import NAMESPACE
 
 PATIENCE = 30.0
 

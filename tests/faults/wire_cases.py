@@ -10,6 +10,29 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from tests.conformance.given import (
+    FAILURE,
+    NAMESPACE,
+    WORKER,
+    begun,
+    claim_one,
+    completed,
+    finished,
+    held,
+    holding,
+    poll,
+    resuming,
+    run_id,
+    start,
+)
+from tests.conformance.test_access import creating, key_id
+from tests.conformance.test_control import cancelling, event_wait, parking, pausing, run_in, sending
+from tests.conformance.test_families import child_wait
+from tests.conformance.test_messages import asking, deciding
+from tests.conformance.test_namespaces import disable, making
+from tests.conformance.test_schedules import putting
+from tests.conformance.test_waits import failing, sleeping
+from tests.conformance.test_workers import registering
 from tests.faults.wire_cases_of_pipelines import PIPELINE_CASES
 from tests.faults.wire_cases_of_signals import SIGNAL_CASES
 from tests.faults.wire_site import Site
@@ -44,29 +67,6 @@ from windlass.model.schedule_commands import (
 )
 from windlass.model.time import HOUR, Duration
 from windlass.model.worker import EndedRuns, Served
-from windlass.testing.conformance.access import creating, key_id
-from windlass.testing.conformance.control import cancelling, event_wait, parking, pausing, run_in, sending
-from windlass.testing.conformance.families import child_wait
-from windlass.testing.conformance.given import (
-    FAILURE,
-    NAMESPACE,
-    WORKER,
-    begun,
-    claim_one,
-    completed,
-    finished,
-    held,
-    holding,
-    poll,
-    resuming,
-    run_id,
-    start,
-)
-from windlass.testing.conformance.messages import asking, deciding
-from windlass.testing.conformance.namespaces import disable, making
-from windlass.testing.conformance.schedules import putting
-from windlass.testing.conformance.waits import failing, sleeping
-from windlass.testing.conformance.workers import registering
 
 WORKFLOWS, WORK = "WorkflowService", "WorkerService"
 HASH = bytes(16)

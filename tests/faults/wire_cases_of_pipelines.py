@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from tests.conformance.given import NAMESPACE, WORKER
+from tests.conformance.test_control import run_in
+from tests.conformance.test_workers import registering
 from tests.faults.wire_site import Site
 from windlass.engine.engine import Engine
 from windlass.model.effect import Resolution
@@ -47,9 +50,6 @@ from windlass.model.schedule import Timing
 from windlass.model.time import HOUR, MINUTE, Duration
 from windlass.model.worker import ServedPipeline
 from windlass.rules.inputs import new_input
-from windlass.testing.conformance.control import run_in
-from windlass.testing.conformance.given import NAMESPACE, WORKER
-from windlass.testing.conformance.workers import registering
 
 NAME, TOPIC, ANN = "payments", "order.paid", "ann"
 SERVED = (ServedPipeline("billing", NAME, "r1"),)

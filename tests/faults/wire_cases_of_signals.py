@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.conformance.given import NAMESPACE
 from tests.faults.wire_site import Site
 from windlass.engine.engine import Engine
 from windlass.model.item import (
@@ -34,7 +35,6 @@ from windlass.model.signal import (
     TriggerKind,
     UpdateSignal,
 )
-from windlass.testing.conformance.given import NAMESPACE
 
 ANN = "ann"
 PAGE = Action(kind=ActionKind.START, workflow="page", queue="default")

@@ -20,6 +20,7 @@ import apsw
 import asyncpg
 
 from tests.crash.places import TABLES
+from tests.wires.proxy import Proxy
 from windlass.api.grpc.asking import Asker
 from windlass.api.grpc.channel import Target
 from windlass.api.grpc.remote import Remote
@@ -32,7 +33,6 @@ from windlass.rules.access import hash_secret, make_token
 from windlass.runtime import Clock, Ids, SystemClock, system_rng
 from windlass.server.gate import Gate
 from windlass.settings import Settings, parse_url
-from windlass.testing.proxy import Proxy
 
 SECRET = bytes(range(32))
 KEY_ID = "key_" + "0" * 26

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import windlass
 from tests.faults.shop import declare_order, journalled
+from tests.lives.shared_journal import SharedJournal
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock
 from windlass.settings import Settings
-from windlass.testing.processes import SharedJournal
 
 VISIBILITY = Duration(5 * SECOND)  # how long a run stays behind whose claim or whose answer was lost
 MAX_RECOVERIES = 1_000  # the store fails much more often here than a body ever should

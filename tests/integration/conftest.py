@@ -24,6 +24,7 @@ from tests.integration.wires import (
     lead_through_wire,
 )
 from tests.scale import SCALE
+from tests.wires.wired import Wired
 from windlass.app import App
 from windlass.client.handle import Handle
 from windlass.errors import Unavailable
@@ -52,7 +53,6 @@ from windlass.store.base import NoHooks, Tx
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
 from windlass.testing.postgres import PostgresServer
-from windlass.testing.wired import Wired
 
 HASH = b"0123456789abcdef"
 FOR = Duration(300 * SECOND)  # how long a claim lasts unless a test says otherwise

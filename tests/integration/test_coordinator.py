@@ -14,7 +14,13 @@ import pytest
 
 import windlass
 import windlass.testing
+from tests.conformance.given import NAMESPACE, VISIBLE_FOR, engine_on, poll, start
+from tests.conformance.test_control import cancelling, event_wait, parking, wait_for
+from tests.conformance.test_schedules import put, runs_of
+from tests.conformance.test_waits import failing
+from tests.conformance.test_workers import registering
 from tests.integration.conftest import PATIENCE, eventually
+from tests.invariants.evidence import Snapshot, take_snapshot
 from windlass.app import App
 from windlass.assembly import open_engine
 from windlass.embedded import Embedded
@@ -33,12 +39,6 @@ from windlass.settings import Settings
 from windlass.store.base import Store, Tx
 from windlass.store.queries.jobs import MetNeeds
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import cancelling, event_wait, parking, wait_for
-from windlass.testing.conformance.given import NAMESPACE, VISIBLE_FOR, engine_on, poll, start
-from windlass.testing.conformance.schedules import put, runs_of
-from windlass.testing.conformance.waits import failing
-from windlass.testing.conformance.workers import registering
-from windlass.testing.evidence import Snapshot, take_snapshot
 from windlass.testing.harness import Harness
 
 T = TypeVar("T")

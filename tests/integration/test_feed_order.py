@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import pytest
 
+from tests.conformance.given import NAMESPACE, engine_on
+from tests.conformance.test_feed import LONG, causes, entry, follow, read
+from tests.conformance.test_log import append
 from windlass.engine.engine import Engine
 from windlass.model.checkup import FeedState
 from windlass.model.feed import FROM_NOW
@@ -17,9 +20,6 @@ from windlass.store.migrate import SCHEMA
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.queries.checks import CheckQueries
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.feed import LONG, causes, entry, follow, read
-from windlass.testing.conformance.given import NAMESPACE, engine_on
-from windlass.testing.conformance.log import append
 
 if TYPE_CHECKING:
     Session = asyncpg.Connection[Any]

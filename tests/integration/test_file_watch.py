@@ -11,13 +11,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.conformance.given import create, new_run
 from tests.integration.conftest import eventually
 from windlass.model.time import MILLISECOND, SECOND
 from windlass.notify.local import Hub, Subscription, queue_topic
 from windlass.notify.sqlite import LOOK_ANYWAY, LOOK_EVERY, FileWatch
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import create, new_run
 
 TOPIC = queue_topic("default", "default")
 
@@ -27,7 +27,7 @@ import asyncio, sys
 from windlass.notify.sqlite import FileWatch
 from windlass.runtime import SystemClock
 from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.conformance.given import create, new_run
+from tests.conformance.given import create, new_run
 
 async def main(path):
     store = SqliteStore(path, clock=SystemClock())

@@ -13,6 +13,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.conformance.given import NAMESPACE, claim, complete, completed, engine_on, finish, finished, start
+from tests.conformance.sound import inconsistencies
+from tests.conformance.test_workers import registering
+from tests.invariants.evidence import take_snapshot
 from windlass.engine.coordinator.prune import Prune
 from windlass.engine.engine import Engine
 from windlass.model.commands import SetGate
@@ -24,10 +28,6 @@ from windlass.store.base import Store, Tx
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import NAMESPACE, claim, complete, completed, engine_on, finish, finished, start
-from windlass.testing.conformance.sound import inconsistencies
-from windlass.testing.conformance.workers import registering
-from windlass.testing.evidence import take_snapshot
 
 WINDOW = Duration(7 * DAY)  # for which runs, and their keys, are kept
 SLICES, RUNS = 4, 60  # of a window, and in each of them

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.given import engine_on
+from tests.conformance.test_retention import prune
 from tests.integration.conftest import PATIENCE, OpenHarness
 from windlass import App, Context, Handle, NotFound, RunFailed
 from windlass.model.time import DAY, HOUR, Duration
 from windlass.settings import Settings
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import engine_on
-from windlass.testing.conformance.retention import prune
 from windlass.testing.harness import Harness
 
 KEPT = Settings(keep_for=Duration(30 * DAY))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import ByHand, OpenHarness, row_of
+from tests.wires.wired import Wired
 from windlass import Context
 from windlass.model.run import RunStatus
 from windlass.model.time import MINUTE
-from windlass.testing.wired import Wired
 from windlass.v1 import worker_pb2
 
 BEHIND_A_SERVER = pytest.mark.parametrize("url", ["wire"], indirect=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.wires.wired import Wired
 from windlass.embedded import in_process
 from windlass.model.namespace import CreateNamespace
 from windlass.testing.harness import Harness
-from windlass.testing.wired import Wired
 
 WIRE, WIRE_POSTGRES = "wire", "wire-postgres"
 # What the two databases could do differently behind a server: claims, results, children, starts, and answers that get

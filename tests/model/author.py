@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
+from tests.lives.faults import Moment
 from tests.model import operations as do
 from tests.model.context import AWAITED, CHILDREN, EVENTS, LANES, NAMESPACE, SLEEPS, STEPS, VISIBLE_FOR, Context
 from tests.model.state import TERMINAL
 from windlass.model.time import HOUR, MINUTE, SECOND
-from windlass.testing.faults import Moment
 
 T = TypeVar("T")
 

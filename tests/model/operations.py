@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tests.lives.faults import Moment
 from tests.model.context import LANES, LONGER, MAX_RECOVERIES, NAMESPACE, VISIBLE_FOR, WORKERS, Call, Context, Held
 from tests.model.controls import OPEN, Cancel, DecideOn, Drain, Pause, Resume, Retry, Send, TurnGate
 from tests.model.scheduling import DropPlan, Fire, HaltPlan, Plan, ResumePlan, TriggerPlan
@@ -36,7 +37,6 @@ from windlass.model.page import ListRuns
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.step import StepKind
 from windlass.model.time import MINUTE, SECOND, Duration, Instant
-from windlass.testing.faults import Moment
 
 __all__ = [
     "LANES",

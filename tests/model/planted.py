@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
+from tests.lives.faults import Moment
 from tests.model import operations as do
 from tests.model.subject import Doors, Subject
 from windlass.engine.release import save_run
@@ -30,7 +31,6 @@ from windlass.model.time import Instant
 from windlass.rules import runs as rules
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries
-from windlass.testing.faults import Moment
 
 
 class Wrapped:

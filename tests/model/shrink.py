@@ -8,8 +8,8 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from tests.lives.faults import Moment
 from tests.model.operations import Advance, Crash
-from windlass.testing.faults import Moment
 
 MOST_TRIES = 600  # each tells a whole story
 SHORT = 12  # operations: few enough to try all pairs

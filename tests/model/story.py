@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from operator import attrgetter
 from typing import Any
 
+from tests.lives.faults import Moment
 from tests.model.author import Author
 from tests.model.context import KEYS_EXPIRE_FOR, MAX_RECOVERIES, NAMESPACE, Call, Context
 from tests.model.operations import Advance, Crash, Jump
@@ -20,7 +21,6 @@ from tests.model.shrink import Difference, literal, shortest
 from tests.model.state import ANYTHING, Refused
 from tests.model.subject import Stores, Subject
 from windlass.testing.clock import FakeClock
-from windlass.testing.faults import Moment
 
 TABLES = ("runs", "payloads", "steps", "log", "keys", "workers", "inbox", "gates", "schedules")
 RARE = {

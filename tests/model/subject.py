@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 from msgspec.structs import replace
 
+from tests.conformance.given import engine_on
 from tests.crash.places import Place, Places, PostgresPlace, PostgresPlaces, sqlite_places
+from tests.lives.faults import Moment
 from tests.model.context import KEYS_EXPIRE_FOR, LANES, MAX_RECOVERIES, NAMESPACE, Call
 from windlass.engine.coordinator import expire_workers, fire_schedules
 from windlass.engine.engine import Engine
@@ -27,8 +29,6 @@ from windlass.store.postgres.store import PostgresStore
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import engine_on
-from windlass.testing.faults import Moment
 from windlass.testing.postgres import PostgresServer
 
 T = TypeVar("T")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.lives.faults import Moment
 from tests.model import operations as do
 from tests.model.story import tell
 from tests.model.subject import Stores
 from windlass.model.time import MINUTE, SECOND
-from windlass.testing.faults import Moment
 
 
 @pytest.mark.spec("invariants:I-60")

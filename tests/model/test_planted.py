@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.lives.faults import Moment
 from tests.model import operations as do
 from tests.model.author import Author
 from tests.model.planted import (
@@ -32,7 +33,6 @@ from tests.model.planted import (
 from tests.model.shrink import Difference
 from tests.model.story import make_up, tell
 from tests.model.subject import Stores, Subject, stores_in
-from windlass.testing.faults import Moment
 
 STORIES, LENGTH = 200, 25  # at most, until the bug is met
 FEW = 6  # operations that tell of it

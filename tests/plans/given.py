@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from tests.conformance import given
+from tests.conformance.test_transactions import noted
+from tests.conformance.test_workers import beating, registering
 from tests.plans import given_graphs, given_pages, given_pipelines, given_signals
 from tests.plans.given_pipelines import KEEPER
 from windlass.model.failure import Unretrieved
@@ -33,9 +36,6 @@ from windlass.store.queries.feed import FeedQueries
 from windlass.store.queries.keys import NewKey
 from windlass.store.queries.prune import ExpiredKey, GoneWorker, Remark
 from windlass.store.queries.scheduled import SlotRun
-from windlass.testing.conformance import given
-from windlass.testing.conformance.transactions import noted
-from windlass.testing.conformance.workers import beating, registering
 
 NAMESPACE = given.NAMESPACE
 FAR = 9_000_000_000_000_000  # the year 2255

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+from tests.conformance.given import NAMESPACE
 from tests.plans.given_signals import WATCHING
 from windlass.model.graph import Edge, ListGraphs, ListJobs
 from windlass.model.run import RunId, RunKind, RunStatus, WorkerId
@@ -16,7 +17,6 @@ from windlass.model.time import HOUR
 from windlass.store.base import Tx
 from windlass.store.queries.graphs import Counted
 from windlass.store.queries.jobs import DispatchedJob, MetNeeds, NewJobRow, ReleasedJob, SkippedJob
-from windlass.testing.conformance.given import NAMESPACE
 
 Call = Callable[[Tx], Awaitable[Any]]
 

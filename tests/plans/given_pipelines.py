@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.conformance.given import NAMESPACE
 from tests.integration.cli.pipeline_samples import a_pipeline, an_attempt, an_effect
 from windlass.model.claims import Renewal
 from windlass.model.commands import CompleteStep
@@ -38,7 +39,6 @@ from windlass.store.base import Tx
 from windlass.store.queries.events import StoredEvent
 from windlass.store.queries.pipelines import State
 from windlass.store.queries.prune import EndedAttempt, PruneAttempts
-from windlass.testing.conformance.given import NAMESPACE
 
 Call = Callable[[Tx], Awaitable[Any]]
 

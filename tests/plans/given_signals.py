@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.conformance.given import NAMESPACE
 from windlass.model.item import Item, ItemId, ItemStatus, ListItems, Task, TaskId, TaskStatus
 from windlass.model.run import RunId
 from windlass.model.signal import (
@@ -35,7 +36,6 @@ from windlass.store.base import Tx
 from windlass.store.queries.firings import NewFiring
 from windlass.store.queries.log import NewLogEntry
 from windlass.store.queries.signal_upkeep import EndedFiring, EndedSignal, SignalUpkeep
-from windlass.testing.conformance.given import NAMESPACE
 
 Call = Callable[[Tx], Awaitable[Any]]
 

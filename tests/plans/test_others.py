@@ -8,14 +8,14 @@ from typing import Any
 import apsw
 import pytest
 
+from tests.conformance.given import NAMESPACE, engine_on
+from tests.lives.pipeline_hands import DONE, Hands, pipeline
 from windlass.model.pipeline import HandlerKind, HandlerSpec
 from windlass.model.pipeline_commands import DeclarePipelines
 from windlass.model.schedule import Timing
 from windlass.model.time import HOUR
 from windlass.store.sqlite.store import SqliteStore
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import NAMESPACE, engine_on
-from windlass.testing.pipeline_hands import DONE, Hands, pipeline
 
 POLL = HandlerSpec(name="poll", kind=HandlerKind.PRODUCER, publishes=(DONE,), timing=Timing(every=HOUR))
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
+from tests.conformance import given
 from tests.plans import test_postgres as postgres
 from tests.plans import test_sqlite as sqlite
 from tests.plans.given import HELD, HOT, INVOICES, REFUNDS, SMALL, Call, claiming, dispatching
 from tests.plans.given_graphs import IDS, creating, releasing
 from tests.plans.given_signals import LIVE
-from windlass.testing.conformance import given
 
 # Statements that note a transition: of one run, and of several.
 TRANSITIONS: dict[str, tuple[Call, Call]] = {

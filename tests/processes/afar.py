@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import windlass
+from tests.invariants.claims import WORKER
+from tests.lives.journal import Event, Journal
+from tests.lives.journalled_work import JournalledWork
+from tests.lives.shared_journal import SharedJournal
 from tests.processes.beside import told_to_leave
 from windlass.app import App
 from windlass.errors import Unavailable
@@ -26,10 +30,6 @@ from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock
 from windlass.settings import Settings
 from windlass.settings_values import Secret
-from windlass.testing.check_claims import WORKER
-from windlass.testing.journal import Event, Journal
-from windlass.testing.journalled_work import JournalledWork
-from windlass.testing.processes import SharedJournal
 
 T = TypeVar("T")
 

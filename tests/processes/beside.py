@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import windlass
+from tests.invariants.claims import WORKER
+from tests.lives.clients import Client
+from tests.lives.journal import Event, Journal
+from tests.lives.journalled_work import JournalledWork
+from tests.lives.shared_journal import SharedJournal, read_shared_journal
 from windlass.app import App
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock
 from windlass.settings import Settings
-from windlass.testing.check_claims import WORKER
-from windlass.testing.clients import Client
-from windlass.testing.journal import Event, Journal
-from windlass.testing.journalled_work import JournalledWork
-from windlass.testing.processes import SharedJournal, read_shared_journal
 
 SLOTS = 8  # fewer than there are runs at once, so that a worker whose slots are taken leaves some to the other
 AT_ONCE = 16  # runs that one client cares for at a time

@@ -16,8 +16,8 @@ import asyncpg
 
 from tests.integration.server.process import ServerProcess
 from tests.processes.children import Child, Nursery
+from tests.wires.proxy import Proxy
 from windlass.testing.postgres import PostgresServer
-from windlass.testing.proxy import Proxy
 
 SERVERS, WORKERS = 2, 4
 VISIBILITY = 4.0  # seconds a claim lasts: how long the runs of a killed worker stay behind

@@ -6,13 +6,13 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
+from tests.invariants.evidence import Snapshot, take_snapshot
 from windlass.model.run import Run
 from windlass.runtime import SystemClock
 from windlass.store.base import Tx
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.evidence import Snapshot, take_snapshot
 
 
 class Database:

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import windlass
+from tests.lives.faults import suppress_wakeups
 from tests.processes.beside import told_to_leave
 from windlass.app import App
 from windlass.embedded import in_process
 from windlass.model.time import HOUR, SECOND, Duration
 from windlass.settings import Settings
-from windlass.testing.faults import suppress_wakeups
 
 LONGEST = Duration(HOUR)  # that one may say for an interval: no test waits for its end
 OFTEN = Duration(SECOND // 10)

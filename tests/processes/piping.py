@@ -13,14 +13,14 @@ from zlib import crc32
 
 import windlass
 from tests.crash.piping import Order, Receipt
+from tests.invariants.pipelines import HAPPENED, NOTHING
+from tests.lives.journal import Event, Journal
+from tests.lives.shared_journal import SharedJournal, read_shared_journal
 from tests.processes.beside import told_to_leave
 from windlass.app import App
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock
 from windlass.settings import Settings
-from windlass.testing.check_pipelines import HAPPENED, NOTHING
-from windlass.testing.journal import Event, Journal
-from windlass.testing.processes import SharedJournal, read_shared_journal
 
 PIPELINES = 6
 PACE = 0.01  # seconds; effects take one to four of them before they happen, and behind it

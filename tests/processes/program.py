@@ -6,7 +6,7 @@
     stall   a worker that stops itself (SIGSTOP) when it is about to write about each of its runs
     live    one life of a story of tests/crash, ended by os._exit at one point
 
-Whatever they do they write to a journal beside the database: see windlass.testing.processes.
+Whatever they do they write to a journal beside the database: see tests.lives.shared_journal.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ import msgspec
 
 import windlass
 from tests.crash.scenarios import named
+from tests.invariants.claims import WORKER
+from tests.lives.faults import Faults, Moment, Point
+from tests.lives.journal import Event, Journal
+from tests.lives.journalled_work import Fenced, JournalledWork
+from tests.lives.life import Life, lost_starts
+from tests.lives.shared_journal import SharedJournal, read_shared_journal
 from tests.processes import afar, beside, coordinating, following, piping, signalling
 from tests.processes.beside import told_to_leave
 from windlass.answers import Answer
@@ -36,13 +42,7 @@ from windlass.errors import Rejected
 from windlass.model.time import SECOND, Duration
 from windlass.runtime import SystemClock
 from windlass.settings import Settings
-from windlass.testing.check_claims import WORKER
 from windlass.testing.clock import FakeClock
-from windlass.testing.faults import Faults, Moment, Point
-from windlass.testing.journal import Event, Journal
-from windlass.testing.journalled_work import Fenced, JournalledWork
-from windlass.testing.life import Life, lost_starts
-from windlass.testing.processes import SharedJournal, read_shared_journal
 
 SLOTS = 8
 IN_FLIGHT = 4  # starts that one client has asked for and not been answered yet

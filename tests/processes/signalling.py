@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.integration.signals.racing import claim, failing
+from tests.lives.faults import Moment
 from tests.processes.beside import told_to_leave
 from tests.processes.coordinating import SharedClock
 from windlass.assembly import open_engine
@@ -24,7 +25,6 @@ from windlass.model.item import ItemId, ItemStatus, ListItems, TransitionItem
 from windlass.runtime import system_rng
 from windlass.settings import Settings
 from windlass.store.base import Hooks
-from windlass.testing.faults import Moment
 
 NAMESPACE = "default"
 AT_ONCE = 4  # moves that one process has asked for and not been answered yet

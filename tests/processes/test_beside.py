@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
+from tests.invariants.evidence import Snapshot
+from tests.invariants.processes import Crowd, judge_crowd
+from tests.lives.clients import DONE
+from tests.lives.journal import Event, Line
+from tests.lives.shared_journal import read_shared_journal
 from tests.processes.beside import LATE, NEVER, PARTS, TURNS, claimers
 from tests.processes.children import Child, Nursery, until
 from tests.processes.database import Database
 from tests.scale import SCALE
 from windlass.codec import Codec
 from windlass.model.run import GONE, RunStatus
-from windlass.testing.check_processes import Crowd, judge_crowd
-from windlass.testing.clients import DONE
-from windlass.testing.evidence import Snapshot
-from windlass.testing.journal import Event, Line
-from windlass.testing.processes import read_shared_journal
 
 LISTENERS = 200 * SCALE
 KILLED = 50 * SCALE

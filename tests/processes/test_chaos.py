@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.invariants.processes import Crowd, count_bodies, judge_crowd
+from tests.lives.journal import Event
+from tests.lives.shared_journal import read_shared_journal
 from tests.processes import afar
 from tests.processes.chaos import MAX_RECOVERIES, VISIBILITY, Nemesis, Site, opened
 from tests.processes.children import PATIENCE, Nursery
@@ -21,10 +24,7 @@ from tests.processes.database import Database
 from tests.scale import SCALE
 from windlass.model.run import TAKEN, RunStatus
 from windlass.model.time import SECOND, Duration
-from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
-from windlass.testing.journal import Event
 from windlass.testing.postgres import PostgresServer
-from windlass.testing.processes import read_shared_journal
 
 RUNS = 2_000 * SCALE
 LATE = RUNS // 10  # asked for once the last fault is over

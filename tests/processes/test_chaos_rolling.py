@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.invariants.processes import Crowd, count_bodies, judge_crowd
+from tests.lives.shared_journal import read_shared_journal
 from tests.processes import afar
 from tests.processes.chaos import MAX_RECOVERIES, SERVERS, Site, opened
 from tests.processes.children import PATIENCE, Nursery
@@ -17,9 +19,7 @@ from tests.processes.database import Database
 from tests.scale import SCALE
 from windlass.model.run import TAKEN, RunStatus
 from windlass.model.time import SECOND, Duration
-from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
 from windlass.testing.postgres import PostgresServer
-from windlass.testing.processes import read_shared_journal
 
 RUNS = 600 * SCALE
 EVERY = 0.01  # seconds between two starts

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.invariants.checkers import CHECKERS
+from tests.invariants.evidence import Evidence, Snapshot
 from tests.processes.children import PATIENCE, ROOT, environment
 from tests.processes.database import Database
 from tests.processes.finishing import DIED, engine_of, store_of
@@ -24,8 +26,6 @@ from windlass.model.commands import ClaimedRun, ClaimRuns, StartRun
 from windlass.model.graph import AddJobs, Need, NewJob
 from windlass.model.run import RunStatus, WorkerId
 from windlass.model.time import MINUTE, Duration
-from windlass.testing.checkers import CHECKERS
-from windlass.testing.evidence import Evidence, Snapshot
 
 GRAPHS = 20 * SCALE
 SHARE = 2 * GRAPHS  # jobs: more than a tenth and much less than the half of all

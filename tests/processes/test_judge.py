@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.testing import stories, test_control_checkers
+from tests.invariants import stories, test_control_checkers
+from tests.invariants.evidence import Evidence, Snapshot
+from tests.invariants.processes import ALONE, TOGETHER, Crowd, count_bodies, judge_crowd
+from tests.lives.journal import Event, Line
+from tests.lives.journalled_work import CLAIM_LOST, OK
+from tests.lives.shared_journal import SharedJournal, read_shared_journal
 from windlass.model.run import LogEntry
 from windlass.model.step import Step, StepKind, StepStatus
 from windlass.model.time import SECOND, Duration, Instant
 from windlass.runtime import SystemClock
-from windlass.testing.check_processes import ALONE, TOGETHER, Crowd, count_bodies, judge_crowd
-from windlass.testing.evidence import Evidence, Snapshot
-from windlass.testing.journal import Event, Line
-from windlass.testing.journalled_work import CLAIM_LOST, OK
-from windlass.testing.processes import SharedJournal, read_shared_journal
 
 RUN = "run_1"
 LASTS_FOR = Duration(10)  # a claim, so that the next one may follow in the log

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.invariants.evidence import Snapshot
+from tests.invariants.processes import Crowd, count_bodies, judge_crowd
+from tests.lives.journal import Event
+from tests.lives.shared_journal import read_shared_journal
 from tests.processes.children import Child, Nursery, until
 from tests.processes.database import Database
 from tests.processes.program import FLAKY_LIMIT, MAX_RECOVERIES, SLOTS, start_stalling
 from tests.scale import SCALE
 from windlass.model.run import GONE, TAKEN, RunStatus
 from windlass.model.time import SECOND, Duration
-from windlass.testing.check_processes import Crowd, count_bodies, judge_crowd
-from windlass.testing.evidence import Snapshot
-from windlass.testing.journal import Event
-from windlass.testing.processes import read_shared_journal
 
 WORKERS = 3
 KILLS = 24 * SCALE

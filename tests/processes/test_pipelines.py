@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.piping import Order, is_at_rest
+from tests.invariants.checkers import CHECKERS
+from tests.invariants.evidence import Evidence, Snapshot
+from tests.lives.journal import Event, Line
+from tests.lives.shared_journal import SharedJournal, read_shared_journal
 from tests.processes.children import Child, Nursery, until
 from tests.processes.database import Database
 from tests.processes.piping import ORDERS, PIPELINES, declare, settings
@@ -21,10 +25,6 @@ from tests.scale import SCALE
 from windlass.app import App
 from windlass.model.effect import EffectStatus
 from windlass.runtime import SystemClock
-from windlass.testing.checkers import CHECKERS
-from windlass.testing.evidence import Evidence, Snapshot
-from windlass.testing.journal import Event, Line
-from windlass.testing.processes import SharedJournal, read_shared_journal
 
 WORKERS = 2
 KILLS = 6 * SCALE

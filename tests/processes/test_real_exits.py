@@ -15,18 +15,18 @@ import pytest
 from tests.crash.places import Place, Places
 from tests.crash.scenarios import SCENARIOS
 from tests.crash.telling import told
+from tests.invariants.checkers import judge
+from tests.invariants.evidence import Evidence
+from tests.invariants.processes import TOGETHER, Crowd
+from tests.lives.crashes import NOTICED_AFTER, Scenario, not_held
+from tests.lives.faults import Point
+from tests.lives.journal import read_journal
 from tests.processes.children import Nursery
 from tests.processes.program import KILLED
 from tests.scale import SCALE
 from windlass.model.run import WorkerId
 from windlass.model.time import SECOND, Duration, Instant
-from windlass.testing.check_processes import TOGETHER, Crowd
-from windlass.testing.checkers import judge
 from windlass.testing.clock import FakeClock
-from windlass.testing.crashes import NOTICED_AFTER, Scenario, not_held
-from windlass.testing.evidence import Evidence
-from windlass.testing.faults import Point
-from windlass.testing.journal import read_journal
 
 EXITS = {"sqlite": 40 * SCALE, "postgresql": 15 * SCALE}  # at most all; new processes connect slowly to a server
 

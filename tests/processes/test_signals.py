@@ -24,6 +24,8 @@ from typing import Any
 import pytest
 
 from tests.integration.signals.racing import new_run
+from tests.invariants.checkers import CHECKERS
+from tests.invariants.evidence import Evidence, Snapshot, WatchedRows
 from tests.processes.children import Child, Nursery, until
 from tests.processes.coordinating import SharedClock
 from tests.processes.database import Database
@@ -56,9 +58,7 @@ from windlass.model.time import SECOND, Duration, Instant
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.queries.signal_checks import SignalChecks
-from windlass.testing.checkers import CHECKERS
 from windlass.testing.clock import FakeClock
-from windlass.testing.evidence import Evidence, Snapshot, WatchedRows
 
 ITEMS = 1_000 * SCALE
 RUNS = 600 * SCALE

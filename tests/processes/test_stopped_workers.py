@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.invariants.processes import Crowd, judge_crowd
+from tests.lives.journal import Event, Line
+from tests.lives.journalled_work import CLAIM_LOST
+from tests.lives.shared_journal import read_shared_journal
 from tests.processes.children import Nursery, until
 from tests.processes.database import Database
 from tests.processes.program import MAX_RECOVERIES, start_stalling
 from tests.scale import SCALE
 from windlass.model.run import TAKEN, RunStatus
 from windlass.model.time import SECOND, Duration
-from windlass.testing.check_processes import Crowd, judge_crowd
-from windlass.testing.journal import Event, Line
-from windlass.testing.journalled_work import CLAIM_LOST
-from windlass.testing.processes import read_shared_journal
 
 WRITES = ("begin_step", "complete_step", "finish_run")  # before which it stops
 RUNS = 2 * len(WRITES)  # half of them are over when the worker goes on, half are in other hands

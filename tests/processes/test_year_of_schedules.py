@@ -4,7 +4,7 @@
     July to December     others beside these, of which some slots are let go: time waits until all have been looked at
     now and then         a schedule with many slots in a day, around the change of the clocks in its zone
 
-What they should have fired is found the long way, by windlass.testing.walker.
+What they should have fired is found the long way, by tests.invariants.walker.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.conformance.given import NAMESPACE
+from tests.conformance.test_schedules import putting
+from tests.invariants.checkers import CHECKERS
+from tests.invariants.evidence import Evidence, Snapshot
+from tests.invariants.walker import walk
 from tests.processes.children import Child, Nursery, until
 from tests.processes.coordinating import INTERVAL, SharedClock
 from tests.processes.database import Database
@@ -42,11 +47,6 @@ from windlass.settings import Settings
 from windlass.store.base import Tx
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.queries.scheduled import OpenRun
-from windlass.testing.checkers import CHECKERS
-from windlass.testing.conformance.given import NAMESPACE
-from windlass.testing.conformance.schedules import putting
-from windlass.testing.evidence import Evidence, Snapshot
-from windlass.testing.walker import walk
 
 T = TypeVar("T")
 

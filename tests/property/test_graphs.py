@@ -12,6 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from tests.conformance.given import engine_on
+from tests.invariants.checkers import CHECKERS
+from tests.invariants.evidence import Evidence, Snapshot, take_snapshot
+from tests.lives.faults import Faults, Point
 from tests.memory import folder_in_memory
 from tests.property.graph_hands import NAMESPACE, VISIBLE_FOR, Hands, WaitingHands, start_of
 from tests.property.graph_plans import Brings, Plan, end_of_graph, expected, make_plan
@@ -21,11 +25,7 @@ from windlass.model.graph import JobState
 from windlass.model.run import RunId, RunStatus, WorkerId
 from windlass.store.queries.checks import CheckQueries
 from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.checkers import CHECKERS
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import engine_on
-from windlass.testing.evidence import Evidence, Snapshot, take_snapshot
-from windlass.testing.faults import Faults, Point
 
 EXAMPLES = 40 * SCALE
 CRASHES = 15 * SCALE

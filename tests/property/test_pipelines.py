@@ -9,16 +9,16 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
+from tests.conformance.given import engine_on
+from tests.invariants.checkers import CHECKERS
+from tests.invariants.evidence import Evidence, Snapshot, take_snapshot
 from tests.property.pipeline_hands import Hands, is_over
 from tests.scale import SCALE
 from windlass.model.pipeline import EventStatus
 from windlass.store.queries.checks import Inconsistency
 from windlass.store.queries.pipeline_checks import PipelineChecks
 from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.checkers import CHECKERS
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import engine_on
-from windlass.testing.evidence import Evidence, Snapshot, take_snapshot
 
 HISTORIES = 75 * SCALE
 TURNS = 40

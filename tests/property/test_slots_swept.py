@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from tests.invariants.walker import walk
 from tests.scale import SCALE
 from windlass.model.duration import MICROSECOND, from_instant, to_instant
 from windlass.model.schedule import Timing
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Instant
 from windlass.rules.slots import CLOSE, latest_slots, next_slot, upcoming
 from windlass.rules.zones import load_zone, zone_keys
-from windlass.testing.walker import walk
 
 YEAR = 365 * DAY
 FROM, UNTIL = 54 * YEAR + 13 * DAY, 61 * YEAR + 15 * DAY  # 2024 to 2030

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODELS = ("runs", "graphs", "pipelines", "signals")
-TEST_FOLDERS = ("tests", "src/windlass/testing")
+TESTS = "tests"
 UNPROVEN = frozenset({"skip", "xfail"})
 WIDTH = 100
 
@@ -141,17 +141,16 @@ def unknown_name(name: str, lists: Mapping[str, list[Demand]]) -> str:
 def collect_markers(root: Path) -> tuple[list[Marker], list[Problem]]:
     markers: list[Marker] = []
     problems: list[Problem] = []
-    for folder in TEST_FOLDERS:
-        for path in sorted((root / folder).rglob("*.py")):
-            name = path.relative_to(root).as_posix()
-            try:
-                tree = ast.parse(path.read_text(encoding="utf-8"))
-            except (SyntaxError, UnicodeDecodeError) as error:
-                problems.append(Problem(name, f"cannot be read: {error}"))
-                continue
-            module = Module(name, tree)
-            markers += module.markers
-            problems += module.problems
+    for path in sorted((root / TESTS).rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except (SyntaxError, UnicodeDecodeError) as error:
+            problems.append(Problem(name, f"cannot be read: {error}"))
+            continue
+        module = Module(name, tree)
+        markers += module.markers
+        problems += module.problems
     return markers, problems
 
 
@@ -162,8 +161,6 @@ class Module:
         self.markers: list[Marker] = []
         self.problems: list[Problem] = []
         self._name = name
-        # The importable suites name their checks as they like; under tests/ pytest's own names decide.
-        self._any_function_is_a_test = not name.startswith("tests/")
         self._aliases = {
             target.id
             for node in ast.walk(tree)
@@ -180,7 +177,7 @@ class Module:
             if isinstance(node, ast.ClassDef):
                 self._visit_scope(node, owner=node.name, unproven=unproven)
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                self._record([node], owner=node.name, unproven=unproven, is_test=self._is_test(node))
+                self._record([node], owner=node.name, unproven=unproven, is_test=is_test(node))
             else:
                 own.append(node)
         self._record(own, owner=owner, unproven=unproven, is_test=self._holds_tests(scope))
@@ -212,17 +209,18 @@ class Module:
                 if is_alias or is_mark(found.func, "spec"):
                     yield found
 
-    def _is_test(self, node: Definition) -> bool:
-        return self._any_function_is_a_test or node.name.startswith("test")
-
     def _holds_tests(self, scope: ast.Module | ast.ClassDef) -> bool:
         if isinstance(scope, ast.ClassDef) and scope.bases:
-            return True  # the tests may be inherited, as in a conformance suite or a state machine
+            return True  # the tests may be inherited, as in a state machine
         return any(
-            self._holds_tests(node) if isinstance(node, ast.ClassDef) else self._is_test(node)
+            self._holds_tests(node) if isinstance(node, ast.ClassDef) else is_test(node)
             for node in scope.body
             if isinstance(node, Definition)
         )
+
+
+def is_test(node: Definition) -> bool:
+    return node.name.startswith("test")
 
 
 def is_mark(node: ast.AST, name: str) -> bool:

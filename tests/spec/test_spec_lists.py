@@ -270,16 +270,6 @@ def test_a_marker_that_cannot_be_read_is_an_error(tmp_path: Path, write: Write, 
     assert [message in problem.message for problem in problems] == [True]
 
 
-def test_importable_suites_may_name_their_checks_freely(tmp_path: Path, write: Write) -> None:
-    write(
-        "src/windlass/testing/conformance/claims.py",
-        "import pytest\n@pytest.mark.spec('runs:G1')\nasync def two_claimers_never_share(store): ...\n",
-    )
-    write("src/windlass/engine/claim.py", "import pytest\n@pytest.mark.spec('runs:G3')\ndef test_a(): ...\n")
-
-    assert names_in(tmp_path) == ["runs:G1"]
-
-
 def test_the_summary_is_aligned_and_coloured_only_on_request(tmp_path: Path, write: Write) -> None:
     coverages = report.build_report(tmp_path).coverages
 

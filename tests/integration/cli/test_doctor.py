@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from tests.integration.cli.scene import Scene, declare_order
-from tests.unit.testing.test_inconsistencies import BROKEN, tell
+from tests.invariants.test_inconsistencies import BROKEN, tell
 from windlass.engine.checkup import EngineAdmin
 from windlass.model.checkup import Grade
 from windlass.model.commands import RegisterWorker

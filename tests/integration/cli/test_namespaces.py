@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.conformance.test_access import key_id
 from tests.integration.cli.scene import Scene
 from windlass import Context
 from windlass.model.access import ACTING, Actor
 from windlass.model.commands import CancelRun
 from windlass.model.time import HOUR
-from windlass.testing.conformance.access import key_id
 from windlass.testing.harness import Harness
 
 

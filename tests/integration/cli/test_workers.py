@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance import given
 from tests.integration.cli.scene import Scene
 from windlass.cli import workers as cli
 from windlass.cli.terminal import ASCII, UNICODE, Screen
@@ -15,7 +16,6 @@ from windlass.model.commands import Heartbeat, RegisterWorker
 from windlass.model.run import WorkerId
 from windlass.model.time import HOUR, SECOND, Duration, Instant
 from windlass.model.worker import Served, ServedPipeline, Worker
-from windlass.testing.conformance import given
 from windlass.testing.harness import Harness
 
 ORDERS = (Served("default", "order"), Served("default", "refund"))

@@ -10,10 +10,16 @@ import httpx
 import pytest
 from msgspec import Struct
 
+from tests.conformance.given import WORKER, start
+from tests.conformance.given_signals import STARTS, new_item, on_item, watch
+from tests.conformance.test_pipelines import prepared
+from tests.conformance.test_schedules import put
+from tests.conformance.test_workers import registering
 from tests.integration.dashboard.office import UI, Office, act, text_of
 from tests.integration.pipelines.shop import Shop
 from tests.integration.pipelines.till import Order, Till
 from tests.integration.server.site import BASE
+from tests.lives.pipeline_hands import ORDERS, Hands
 from windlass import Context
 from windlass.dashboard.payloads import HIDDEN, MASK
 from windlass.engine.engine import Engine
@@ -23,13 +29,7 @@ from windlass.model.page import ListRuns
 from windlass.model.pipeline import Reservation
 from windlass.model.pipeline_work import ReadEvents, Verdict
 from windlass.rules.reservations import MOST_RESERVED
-from windlass.testing.conformance.given import WORKER, start
-from windlass.testing.conformance.given_signals import STARTS, new_item, on_item, watch
-from windlass.testing.conformance.pipelines import prepared
-from windlass.testing.conformance.schedules import put
-from windlass.testing.conformance.workers import registering
 from windlass.testing.harness import Harness
-from windlass.testing.pipeline_hands import ORDERS, Hands
 
 PAYMENTS = f"{UI}/pipelines/payments"
 RESOLUTIONS = ("happened", "did_not_happen", "skip")

@@ -10,13 +10,13 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.conformance.given import poll
 from tests.integration.dashboard.office import UI, Office, act, text_of
 from tests.integration.dashboard.test_pages import Shop
 from windlass import Context, JobContext, Spawn
 from windlass.engine import pages
 from windlass.model.run import RunId
 from windlass.model.worker import Served
-from windlass.testing.conformance.given import poll
 from windlass.testing.harness import Harness
 
 MANY = 12

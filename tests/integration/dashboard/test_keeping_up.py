@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.given import NAMESPACE, claim_one, finished, start
 from tests.integration.conftest import eventually
 from tests.integration.dashboard.office import SESSION, UI, Office
 from tests.integration.dashboard.test_pages import Shop
@@ -18,7 +19,6 @@ from windlass.model.namespace import CreateNamespace
 from windlass.model.time import DAY, MINUTE, Instant
 from windlass.store.queries.minutes import MinuteQueries
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import NAMESPACE, claim_one, finished, start
 from windlass.testing.harness import Harness
 
 CHANGED, ENDED = b"event: changed\ndata: {}\n\n", b"event: ended\ndata: {}\n\n"

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.given import FAILURE, NAMESPACE, claim_one, holding, start
+from tests.conformance.test_schedules import putting
+from tests.conformance.test_workers import registering
 from tests.integration.dashboard.office import UI, text_of
 from tests.integration.dashboard.test_needs import Desk, asking, failing, giving_up, in_doubt, needs_of, open_desk
 from windlass.model.commands import PauseRun
@@ -16,9 +19,6 @@ from windlass.model.run import WorkerId
 from windlass.model.time import HOUR
 from windlass.rules.workers import LIVE_FOR
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, holding, start
-from windlass.testing.conformance.schedules import putting
-from windlass.testing.conformance.workers import registering
 
 
 @pytest.fixture

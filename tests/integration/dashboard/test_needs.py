@@ -14,8 +14,30 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.conformance.given import (
+    FAILURE,
+    NAMESPACE,
+    SERVED,
+    VISIBLE_FOR,
+    WORKER,
+    claim,
+    claim_one,
+    create,
+    finish,
+    finished,
+    new_run,
+    poll,
+    start,
+)
+from tests.conformance.given_signals import fire, move, new_item, on_item, sends, steer, watch
+from tests.conformance.test_control import cancelling, parking, wait_for
+from tests.conformance.test_declarations import declaring
+from tests.conformance.test_pipelines import prepared
+from tests.conformance.test_schedules import go_on, putting, spoil
+from tests.conformance.test_workers import registering
 from tests.integration.dashboard.office import UI, Office, act, text_of
 from tests.integration.pipelines.shop import Shop
+from tests.lives.pipeline_hands import Hands, pipeline
 from windlass.dashboard import first
 from windlass.engine import pages
 from windlass.engine.coordinator import expire_workers
@@ -32,29 +54,7 @@ from windlass.model.step import StepKind
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND
 from windlass.rules.workers import LIVE_FOR
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import cancelling, parking, wait_for
-from windlass.testing.conformance.declarations import declaring
-from windlass.testing.conformance.given import (
-    FAILURE,
-    NAMESPACE,
-    SERVED,
-    VISIBLE_FOR,
-    WORKER,
-    claim,
-    claim_one,
-    create,
-    finish,
-    finished,
-    new_run,
-    poll,
-    start,
-)
-from windlass.testing.conformance.given_signals import fire, move, new_item, on_item, sends, steer, watch
-from windlass.testing.conformance.pipelines import prepared
-from windlass.testing.conformance.schedules import go_on, putting, spoil
-from windlass.testing.conformance.workers import registering
 from windlass.testing.harness import Harness
-from windlass.testing.pipeline_hands import Hands, pipeline
 
 MANY = 1_100
 

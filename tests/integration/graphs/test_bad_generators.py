@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.integration.graphs.looking import edges, ends, failure, infos, row
+from tests.wires.wired import Wired
 from windlass import App, Context, Graph, JobContext, after
 from windlass.testing.harness import Harness
-from windlass.testing.wired import Wired
 
 Returned = Callable[[App, Graph, Any], Any]
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.integration.conftest import ByHand
+from tests.lives.pipeline_hands import DONE, PIPELINE, Hands
 from windlass import Context
 from windlass.errors import AlreadyExists
 from windlass.model.commands import RegisterWorker
@@ -15,7 +16,6 @@ from windlass.model.effect import Effect, EffectStatus
 from windlass.model.pipeline_work import ApplyEffect, BeginEffect, BegunKind, CommitHandler, Task
 from windlass.model.time import MINUTE
 from windlass.testing.harness import Harness
-from windlass.testing.pipeline_hands import DONE, PIPELINE, Hands
 
 CALL: dict[str, Any] = {"name": "charge", "params": b"[7]", "idempotency_key": "order-7"}
 OTHERS = {"name": "refund", "params": b"[8]", "idempotency_key": "order-8"}

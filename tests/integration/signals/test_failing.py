@@ -6,28 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from windlass.assembly import open_engine
-from windlass.embedded import Embedded, in_process
-from windlass.engine.engine import Engine
-from windlass.model.checkup import Grade
-from windlass.model.commands import RetryRun
-from windlass.model.run import RunStatus
-from windlass.model.signal import (
-    Action,
-    ActionKind,
-    Signal,
-    Trigger,
-    TriggerKind,
-)
-from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
-from windlass.runtime import seeded_rng
-from windlass.settings import Settings
-from windlass.store.signal_rows import SignalValues
-from windlass.testing.checkers import judge
-from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.control import cancelling
-from windlass.testing.conformance.given import FAILURE, NAMESPACE, claim_one, finished, start
-from windlass.testing.conformance.given_signals import (
+from tests.conformance.given import FAILURE, NAMESPACE, claim_one, finished, start
+from tests.conformance.given_signals import (
     FOLLOW_UP,
     STARTS,
     coordinator,
@@ -48,8 +28,28 @@ from windlass.testing.conformance.given_signals import (
     tasks_of,
     watch,
 )
-from windlass.testing.conformance.hooks import Recorder, record
-from windlass.testing.evidence import Evidence, take_snapshot
+from tests.conformance.hooks import Recorder, record
+from tests.conformance.test_control import cancelling
+from tests.invariants.checkers import judge
+from tests.invariants.evidence import Evidence, take_snapshot
+from windlass.assembly import open_engine
+from windlass.embedded import Embedded, in_process
+from windlass.engine.engine import Engine
+from windlass.model.checkup import Grade
+from windlass.model.commands import RetryRun
+from windlass.model.run import RunStatus
+from windlass.model.signal import (
+    Action,
+    ActionKind,
+    Signal,
+    Trigger,
+    TriggerKind,
+)
+from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
+from windlass.runtime import seeded_rng
+from windlass.settings import Settings
+from windlass.store.signal_rows import SignalValues
+from windlass.testing.clock import FakeClock
 
 
 async def opened_on(url: str, clock: FakeClock, seed: str = "failing") -> Embedded:

@@ -6,21 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from windlass.assembly import open_engine
-from windlass.embedded import in_process
-from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
-from windlass.engine.engine import Engine
-from windlass.model.feed import ReadFeed
-from windlass.model.item import DeleteItem
-from windlass.model.signal import FIRED, Signal, SignalNews
-from windlass.model.time import MINUTE
-from windlass.model.worker import Served
-from windlass.runtime import seeded_rng
-from windlass.settings import Settings
-from windlass.testing.checkers import judge
-from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import NAMESPACE, claim_one, engine_on, finished, poll
-from windlass.testing.conformance.given_signals import (
+from tests.conformance.given import NAMESPACE, claim_one, engine_on, finished, poll
+from tests.conformance.given_signals import (
     FOLLOW_UP,
     STARTS,
     coordinator,
@@ -37,7 +24,20 @@ from windlass.testing.conformance.given_signals import (
     tasks_of,
     watch,
 )
-from windlass.testing.evidence import Evidence, take_snapshot
+from tests.invariants.checkers import judge
+from tests.invariants.evidence import Evidence, take_snapshot
+from windlass.assembly import open_engine
+from windlass.embedded import in_process
+from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
+from windlass.engine.engine import Engine
+from windlass.model.feed import ReadFeed
+from windlass.model.item import DeleteItem
+from windlass.model.signal import FIRED, Signal, SignalNews
+from windlass.model.time import MINUTE
+from windlass.model.worker import Served
+from windlass.runtime import seeded_rng
+from windlass.settings import Settings
+from windlass.testing.clock import FakeClock
 
 
 @pytest.fixture

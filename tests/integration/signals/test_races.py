@@ -26,6 +26,7 @@ from tests.integration.signals.racing import (
     on,
     racing,
 )
+from tests.lives.pipeline_hands import PIPELINE, Hands
 from tests.scale import SCALE
 from windlass.model.commands import ClaimedRun, SetGate
 from windlass.model.gate import GateKind
@@ -33,7 +34,6 @@ from windlass.model.graph import EVERY_END, AddJobs, ListJobs, Need, NewJob
 from windlass.model.item import ItemStatus
 from windlass.model.run import RunId
 from windlass.model.signal import SignalStatus, SignalView, TriggerKind, UpdateSignal
-from windlass.testing.pipeline_hands import PIPELINE, Hands
 
 TRIES = 30 * SCALE
 

@@ -6,7 +6,26 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.conformance.given import NAMESPACE, engine_on, start
+from tests.conformance.given_signals import (
+    FOLLOW_UP,
+    STARTS,
+    coordinator,
+    fire,
+    firings,
+    move,
+    new_item,
+    on_item,
+    on_workflow,
+    seen,
+    standing,
+    steer,
+    watch,
+)
+from tests.conformance.hooks import record
 from tests.integration.conftest import OpenHarness
+from tests.invariants.checkers import judge, stores_agree
+from tests.invariants.evidence import Evidence, Snapshot, take_snapshot
 from windlass.assembly import open_engine
 from windlass.embedded import Embedded, in_process
 from windlass.engine.engine import Engine
@@ -24,26 +43,7 @@ from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
 from windlass.runtime import seeded_rng
 from windlass.settings import Settings, load_settings
 from windlass.store.queries.checks import CheckQueries, SchemaObject
-from windlass.testing.checkers import judge, stores_agree
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.given import NAMESPACE, engine_on, start
-from windlass.testing.conformance.given_signals import (
-    FOLLOW_UP,
-    STARTS,
-    coordinator,
-    fire,
-    firings,
-    move,
-    new_item,
-    on_item,
-    on_workflow,
-    seen,
-    standing,
-    steer,
-    watch,
-)
-from windlass.testing.conformance.hooks import record
-from windlass.testing.evidence import Evidence, Snapshot, take_snapshot
 
 
 async def opened_on(url: str, clock: FakeClock, seed: str = "ticks") -> Embedded:

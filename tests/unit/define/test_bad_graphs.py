@@ -9,7 +9,6 @@ import pytest
 
 from windlass import App, Context, Graph, InvalidInput, JobContext, Spawn, after
 from windlass.codec import Codec
-from windlass.model.page import ListRuns
 from windlass.settings import Settings
 
 
@@ -387,18 +386,6 @@ def test_what_cannot_be_spawned_is_refused_where_it_is_written(app: App, release
     assert refused(lambda: spawn(check, "a", name="x", needs="lint"))[0] == "invalid_needs"
     assert refused(lambda: spawn(check, "a", name="x", timeout=0))[0] == "invalid_duration"
     assert refused(lambda: spawn(check, "a", name="x", priority=99))[0] == "invalid_priority"
-
-
-async def test_a_graph_that_cannot_run_is_not_started(app: App, release: Graph) -> None:
-    release.job(needs=["missing"])(build)
-
-    async with app:
-        with pytest.raises(InvalidInput) as caught:
-            await app.start(release)
-        runs = await (await app._services.runs()).list_runs(ListRuns(namespace="default"))
-
-    assert caught.value.reason == "unknown_job"
-    assert runs.runs == ()
 
 
 def test_a_job_has_no_times_of_its_own(app: App, release: Graph) -> None:

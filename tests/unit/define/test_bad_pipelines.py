@@ -435,24 +435,6 @@ async def test_nothing_bad_is_published(
     assert not app._opening.is_open
 
 
-@pytest.mark.parametrize(
-    ("ask", "path"),
-    [
-        (lambda pipelines: pipelines.runs("payments", handler=5), "handler"),
-        (lambda pipelines: pipelines.runs("payments", handler="a b"), "handler"),
-        (lambda pipelines: pipelines.reject("payments", release="no"), "release"),
-        (lambda pipelines: pipelines.reject("payments", release=None), "release"),
-    ],
-)
-async def test_what_cannot_be_asked_of_pipelines_is_refused(app: App, ask: Any, path: str) -> None:
-    async with app:
-        with pytest.raises(InvalidInput) as caught:
-            await ask(app.pipelines)
-
-    assert caught.value.path == path
-    assert "\n" not in str(caught.value)
-
-
 def test_happened_wants_what_the_effect_would_have_returned() -> None:
     happened: Any = windlass.Happened
 

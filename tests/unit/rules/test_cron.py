@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
+from tests.invariants.walker import walk
 from windlass.errors import InvalidInput
 from windlass.model.duration import to_instant
 from windlass.model.schedule import Timing
 from windlass.model.time import DAY, Instant
 from windlass.rules.cron import check_cron
 from windlass.rules.slots import describe, next_slot, upcoming
-from windlass.testing.walker import walk
 
 
 def refusal(text: Any) -> str:

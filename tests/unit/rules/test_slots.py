@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from tests.invariants.walker import walk
 from windlass.errors import InvalidInput
 from windlass.model.duration import LAST_INSTANT, MAX_DURATION, from_instant, to_instant
 from windlass.model.schedule import Timing
 from windlass.model.time import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Duration, Instant
 from windlass.rules.slots import check_every, count_slots, describe, latest_slots, next_slot, upcoming
 from windlass.rules.zones import load_zone
-from windlass.testing.walker import walk
 
 START = Instant(0)
 

@@ -1,4 +1,4 @@
-"""Does the tutorial work, line by line, for someone who types what it says into an empty folder?
+"""Does the tutorial work, line by line, for someone who has installed the wheel and types what the page says?
 
 A block `python shop.py` is saved under that name. The commands of a block `console` are run in order; what stands below
 one is its answer, where … matches anything, and a line of … any lines. A command with & is left alone once it has said
@@ -11,19 +11,26 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
+import zipfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from tests.architecture.documents import FENCE
 from tests.architecture.source import ROOT
+from tests.wheel import Installed, installed_wheel
 
 PAGE = ROOT / "docs" / "tutorial" / "crash-tested-workflow.md"
 HOW_TO = ROOT / "docs" / "how-to" / "testing-your-workflows.md"
 FINISHED = ROOT / "examples" / "tutorial"
+# For users: a harness, a clock, crashes, the pytest plugin, a throw-away PostgreSQL. What only our tests need is in tests/.
+TESTING = {
+    "__init__", "clock", "crash_everywhere", "errors", "harness", "home", "lending", "look", "mortal",
+    "mortal_pipelines", "passage", "plugin", "postgres", "postgres_binaries", "rest", "stand_ins", "sync",
+}  # fmt: skip
+SUFFIXES = {".py", ".pyi", ".sql", ".html", ".css", ".js", ".svg", ".typed"}
 PATIENCE = 120.0  # seconds for a command to say what it should
 LOOKING = ("windlass explain", "windlass show", "windlass runs")  # may be asked again until the answer is as shown
 INFO = re.compile(r"```(\w+) *([\w. -]*)\n")
@@ -32,11 +39,11 @@ INFO = re.compile(r"```(\w+) *([\w. -]*)\n")
 class Shell:
     """A reader with one terminal, in an empty folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, programs: Path) -> None:
         self.folder = folder
         self.jobs: list[subprocess.Popen[bytes]] = []
         outside = {key: value for key, value in os.environ.items() if not key.startswith("WINDLASS_")}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{outside['PATH']}"
+        path = f"{programs}{os.pathsep}{outside['PATH']}"
         # Written at once, as to a terminal; and no cache of what is replaced within the same second.
         self.environment = {**outside, "PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         self.environment |= {"COLUMNS": "100", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
@@ -115,9 +122,15 @@ def commands(console: str) -> Iterator[tuple[str, str]]:
         yield command, answer
 
 
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Installed]:
+    with installed_wheel() as installed:
+        yield installed
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    shell = Shell(tmp_path)
+def shell(tmp_path: Path, installed: Installed) -> Iterator[Shell]:
+    shell = Shell(tmp_path, programs=installed.programs)
     yield shell
     shell.close()
 
@@ -142,6 +155,17 @@ def test_every_program_of_the_how_to_runs(shell: Shell) -> None:
 
     shell.type("pytest -q", "....…\n4 passed in …\n")
     assert not (shell.folder / "windlass.db").exists()
+
+
+def test_the_wheel_has_what_users_need_and_nothing_else(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as archive:
+        names = [PurePosixPath(name) for name in archive.namelist()]
+
+    folders = {name.parts[0] for name in names}
+    assert {name for name in folders if not name.endswith(".dist-info")} == {"windlass"}
+    tools = {name.stem for name in names if name.parts[:2] == ("windlass", "testing")}
+    assert tools == TESTING
+    assert {name.suffix for name in names if name.parts[0] == "windlass"} == SUFFIXES
 
 
 def test_an_answer_is_compared_with_what_is_left_out() -> None:

@@ -25,7 +25,7 @@ from tests.wheel import Installed, installed_wheel
 PAGE = ROOT / "docs" / "tutorial" / "crash-tested-workflow.md"
 HOW_TO = ROOT / "docs" / "how-to" / "testing-your-workflows.md"
 FINISHED = ROOT / "examples" / "tutorial"
-# For users: a harness, a clock, crashes, the pytest plugin, a throw-away PostgreSQL. What only our tests need is in tests/.
+# A harness, a clock, crashes, the pytest plugin, a throw-away PostgreSQL. What only our tests need is in tests/.
 TESTING = {
     "__init__", "clock", "crash_everywhere", "errors", "harness", "home", "lending", "look", "mortal",
     "mortal_pipelines", "passage", "plugin", "postgres", "postgres_binaries", "rest", "stand_ins", "sync",

@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture odd-clocks check lint types types-of-users imports bench bench-against pictures proto spec clean
+.PHONY: help demo test torture odd-clocks check lint types types-of-users imports bench bench-against pictures proto spec size clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,6 +26,7 @@ help:
 	@echo 'make pictures take the pictures of the dashboard anew (five minutes, and a browser)'
 	@echo 'make proto   make the code of the wire from proto/ again'
 	@echo 'make spec    which demands of the specification are tested'
+	@echo 'make size    how much code there is, by folder'
 	@echo 'make clean   remove everything made here, .venv included'
 
 # Installed again only when pyproject.toml has changed.
@@ -80,6 +81,9 @@ proto: $(STAMP)
 
 spec: $(STAMP)
 	@$(BIN)/python tests/spec/report.py
+
+size: $(STAMP)
+	@$(BIN)/python tools/size.py
 
 clean:
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

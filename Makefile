@@ -2,21 +2,22 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture odd-clocks check lint types types-of-users imports bench bench-against pictures proto spec size clean
+.PHONY: help demo quick test torture durations odd-clocks check lint types types-of-users imports bench bench-against pictures proto spec size clean
 
-VENV := .venv
-BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-
-# The first interpreter that is new enough; `make PYTHON=…` names another.
+# The first interpreter that is new enough; `make PYTHON=…` names another, which gets an environment of its own.
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$name" && break; done)
+
+VENV := $(if $(filter file undefined,$(origin PYTHON)),.venv,.venv-$(notdir $(PYTHON)))
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
 
 # Compiled once and kept: the tests begin hundreds of processes, and half of the time of each went into compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make demo    kill workers and watch nothing get lost'
+	@echo 'make quick   the tests that need no more than memory: a minute'
 	@echo 'make test    run every test, PostgreSQL included (TESTS="tests/unit -k clock" narrows it)'
 	@echo 'make torture the tests that crash things, at ten times the size (about an hour)'
 	@echo 'make odd-clocks the tests that meet the wall clock, with the clock started at ten odd instants'
@@ -40,11 +41,21 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/windlass demo
 
+PYTEST := $(BIN)/python -m pytest --quiet
+SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+
+quick: $(STAMP)
+	@$(PYTEST) $(SIDE_BY_SIDE) --numprocesses 2 -m 'pure or memory' $(TESTS)
+
 test: $(STAMP)
-	@$(BIN)/python -m pytest --quiet --numprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(TESTS)
+	@$(PYTEST) $(SIDE_BY_SIDE) --numprocesses 4 $(TESTS)
+
+# Whoever adds a file that takes long measures anew what begins first.
+durations: $(STAMP)
+	@WINDLASS_RECORD_DURATIONS=1 $(PYTEST) $(SIDE_BY_SIDE) --numprocesses 4
 
 torture: $(STAMP)
-	@WINDLASS_TEST_SCALE=10 $(BIN)/python -m pytest --quiet tests/crash tests/model tests/processes tests/faults
+	@WINDLASS_TEST_SCALE=10 $(PYTEST) tests/crash tests/model tests/processes tests/faults
 
 odd-clocks: $(STAMP)
 	@$(BIN)/python tests/odd_clocks.py $(TESTS)
@@ -86,6 +97,6 @@ size: $(STAMP)
 	@$(BIN)/python tools/size.py
 
 clean:
-	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf .venv .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
 	@rm -rf bench/.peers_cache bench/.against_cache tests/integration/server/node/.node_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,9 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from tests import durations
+from tests.costs import cost_of, watched
+from tests.durations import Stopwatch
 from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
 
@@ -23,34 +26,23 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
 FIGURE = "figure"
 FIGURES: list[str] = []  # of all tests, in the process that reports
+BROWSER = "tests/browser/"
+STOPWATCH = Stopwatch()
 
 
-# Files are executed side by side, in this order: what takes long must not begin when all the rest is over.
-LONGEST = (
-    "tests/crash/test_every_point_on_a_server.py",
-    "tests/crash/test_every_point.py",
-    "tests/crash/test_stories.py",
-    "tests/conformance/",
-    "tests/plans/",
-    "tests/processes/",
-    "tests/model/",
-    "tests/faults/",
-    "tests/browser/",
-    "tests/integration/demo/",
-    "tests/integration/test_tutorial.py",
-    "tests/integration/cli/",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     repeated = [test for test, count in Counter(item.nodeid for item in items).items() if count > 1]
     if repeated:  # side by side, tests of one name are executed once, and counted as one
         raise pytest.UsageError(f"Several tests have the same name: {', '.join(repeated)}")
-    items.sort(key=lambda item: _turn(item.nodeid))
+    for item in items:
+        item.add_marker(cost_of(item))
+    items[:] = durations.in_order(items, durations.known())
 
 
-def _turn(test: str) -> int:
-    return next((place for place, prefix in enumerate(LONGEST) if test.startswith(prefix)), len(LONGEST))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    with watched(cost_of(item)):
+        return (yield)
 
 
 def pytest_configure() -> None:
@@ -88,6 +80,7 @@ def figures(request: pytest.FixtureRequest) -> Iterator[list[str]]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    STOPWATCH.add(report)
     if report.when == "teardown":
         FIGURES.extend(str(line) for name, line in report.user_properties if name == FIGURE)
 
@@ -97,6 +90,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("figures")
         for line in sorted(FIGURES):
             terminalreporter.write_line(line)
+    skipped = [report.nodeid for report in terminalreporter.getreports("skipped")]
+    if in_browser := [test for test in skipped if test.startswith(BROWSER)]:
+        terminalreporter.section("left out")
+        terminalreporter.write_line(f"{len(in_browser)} tests of {BROWSER}: there is no Chromium on this machine.")
+        terminalreporter.write_line("With it they run: apt-get install chromium")
+    if len(STOPWATCH.seconds) > durations.SHOWN:
+        terminalreporter.section("time")
+        for line in STOPWATCH.lines():
+            terminalreporter.write_line(line)
+    if durations.IS_RECORDING:
+        STOPWATCH.keep()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -43,7 +43,7 @@ NOT_READING = ("store", "testing", "demo", "bench", "v1", "settings_values.py", 
 READERS = frozenset(
     {"sub", "finditer", "findall", "splitlines", "isprintable", "loads", "normalize", "translate", "traverse"}
 )
-SEARCHES = frozenset({"search", "sub", "finditer", "findall", "split", "subn"})
+SEARCHED = re.compile(r"\b(\w+)\.(?:search|sub|finditer|findall|split|subn)\(")
 # Words that mean something to one of the functions, and what makes searches begin again.
 PIECES = (
     '"', "\\", '\\"', "{", "[", "]", "}", ",", ":", '"a":', "://", "://a:", "@", "&", "?", "password", "&password",
@@ -141,30 +141,24 @@ OTHERS = {
 }
 
 
-def trees() -> dict[str, ast.Module]:
+def sources() -> dict[str, str]:
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         if name.split("/")[0] not in NOT_READING:
-            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+            found[name] = path.read_text(encoding="utf-8")
     return found
 
 
-TREES = trees()
+SOURCES = sources()
 
 
 def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
     """Every expression a module holds, and whether it looks for its text anywhere in another, not only at one place."""
-    searched = {
-        node.func.value.id
-        for tree in TREES.values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES
-        if isinstance(node.func.value, ast.Name)
-    }
+    searched = {name for text in SOURCES.values() for name in SEARCHED.findall(text)}
     found: dict[str, tuple[re.Pattern[Any], bool]] = {}
-    for name, tree in TREES.items():
-        if any(isinstance(node, ast.Attribute) and node.attr == "compile" for node in ast.walk(tree)):
+    for name, text in SOURCES.items():
+        if ".compile" in text:
             module = importlib.import_module("windlass." + name.removesuffix(".py").replace("/", "."))
             for key, value in vars(module).items():
                 if isinstance(value, re.Pattern) and module.__name__.endswith(name[:-3].replace("/", ".")):
@@ -270,8 +264,8 @@ def test_work_that_grows_with_the_square_is_found() -> None:
 def test_every_module_that_reads_texts_is_asked() -> None:
     reading = {
         name
-        for name, tree in TREES.items()
-        for node in ast.walk(tree)
+        for name, text in SOURCES.items()
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call)
         if (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in READERS
     }

@@ -1,0 +1,133 @@
+"""What does a test cost to set up? One marker each, by its folder and by the database that it is given.
+
+    pure      nothing is opened: no database, no socket, no process, no file to write
+    memory    SQLite in memory, in this process
+    disk      SQLite on a file
+    postgres  a PostgreSQL server
+    wire      a server of ours on loopback
+    process   programs that are started, and perhaps killed
+    browser   a browser in front of a server
+
+`make quick` runs the first two. That these do nothing dearer is watched while they run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+import pytest
+
+COSTS = ("pure", "memory", "disk", "postgres", "wire", "process", "browser")  # cheapest first
+
+# The longest beginning of a path decides.
+PLACES = {
+    "tests/architecture/": "pure",
+    "tests/architecture/test_code_size.py": "process",
+    "tests/architecture/test_costs.py": "process",
+    "tests/architecture/test_imports.py": "process",
+    "tests/architecture/test_proto.py": "process",
+    "tests/architecture/test_require_all.py": "process",
+    "tests/bench/": "disk",
+    "tests/browser/": "browser",
+    "tests/conformance/": "memory",
+    "tests/crash/": "disk",
+    "tests/faults/": "process",
+    "tests/integration/": "memory",
+    "tests/integration/cli/": "process",
+    "tests/integration/demo/": "process",
+    "tests/integration/processes/": "process",
+    "tests/integration/server/": "wire",
+    "tests/invariants/": "memory",
+    "tests/lives/": "disk",
+    "tests/migration/": "disk",
+    "tests/model/": "postgres",
+    "tests/plans/": "disk",
+    "tests/processes/": "process",
+    "tests/property/": "pure",
+    "tests/spec/": "pure",
+    "tests/spec/test_verification.py": "process",
+    "tests/stores/": "disk",
+    "tests/typing/": "process",
+    "tests/unit/": "pure",
+    "tests/wires/": "wire",
+}
+# What a parameter says about the database.
+DATABASES = {
+    "memory": "memory",
+    "disk": "disk",
+    "sqlite": "disk",
+    "postgres": "postgres",
+    "postgresql": "postgres",
+    "wire": "wire",
+    "wire-postgres": "wire",
+}
+# A fixture that says so by itself.
+FIXTURES = {
+    "postgres_server": "postgres",
+    "postgres_url": "postgres",
+    "shared_url": "disk",
+    "tmp_path": "disk",
+    "own_server": "process",
+}
+
+NOT_PURE = frozenset({"socket.bind", "socket.connect", "subprocess.Popen", "os.exec", "os.posix_spawn"})
+WRITING = frozenset("wax+")
+KEPT_BY_HYPOTHESIS = ".hypothesis"
+
+
+def cost_of(item: pytest.Item) -> str:
+    """The dearest that is known of it."""
+    path = item.nodeid.partition("::")[0]
+    place = max((place for place in PLACES if path.startswith(place)), key=len, default=None)
+    if place is None:
+        raise pytest.UsageError(f"{path} is in no folder of tests/costs.py: say there what its tests cost.")
+    found = [PLACES[place]]
+    found += [FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in FIXTURES]
+    callspec = getattr(item, "callspec", None)
+    for value in () if callspec is None else callspec.params.values():
+        if isinstance(value, str) and value in DATABASES:
+            found.append(DATABASES[value])
+    return max(found, key=COSTS.index)
+
+
+class DearerThanItSays(BaseException):
+    """No handler of exceptions may swallow this."""
+
+
+_watched = ""  # the cost of the test that runs, if it is one of those that are watched
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _watched or event not in AUDITED:
+        return
+    if event != "open" or (_watched == "pure" and _is_written(*arguments)):
+        raise DearerThanItSays(f"This test is marked {_watched!r}, and does {event}{arguments!r}: see tests/costs.py.")
+
+
+def _is_written(path: object, mode: str | None, flags: int) -> bool:
+    return bool(WRITING & set(mode or "")) and KEPT_BY_HYPOTHESIS not in str(path)
+
+
+def _opened(connection: apsw.Connection) -> None:
+    if _watched == "pure" or (_watched == "memory" and connection.filename):
+        raise DearerThanItSays(f"This test is marked {_watched!r}, and opens a database: see tests/costs.py.")
+
+
+AUDITED = NOT_PURE | {"open"}
+sys.addaudithook(_audit)
+apsw.connection_hooks.append(_opened)
+
+
+@contextmanager
+def watched(cost: str) -> Iterator[None]:
+    """In this block nothing dearer may be done than it says."""
+    global _watched
+    _watched = cost if cost in ("pure", "memory") else ""
+    try:
+        yield
+    finally:
+        _watched = ""

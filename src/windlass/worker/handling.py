@@ -42,7 +42,7 @@ from windlass.worker.handler_failures import Stop
 from windlass.worker.host import Host
 from windlass.worker.phases import Phases
 from windlass.worker.pipeline_hold import PipelineHold
-from windlass.worker.running import Halted, Ran, has_ended, is_coroutine_function, run_code
+from windlass.worker.running import Halted, Ran, has_ended, run_code
 from windlass.worker.telling import Telling
 
 LOGGER = logging.getLogger("windlass.worker")
@@ -185,7 +185,7 @@ class Handling(PipelineHold):
         context = self.host.context.copy()
         if info is not None:
             context.run(STEP.set, info)
-        self.enters(is_in_threads=not is_coroutine_function(function))
+        self.enters(function)
         try:
             with self._telling.calling(code, context=context) as called:
                 ran, work = await run_code(

@@ -17,7 +17,7 @@ from windlass.model.pipeline_work import ClaimedPipeline, PipelineClaim
 from windlass.model.time import SECOND, Duration
 from windlass.worker.claims import InFlight
 from windlass.worker.host import Host
-from windlass.worker.running import Halted, settle
+from windlass.worker.running import Halted, is_coroutine_function, settle
 from windlass.worker.tenure import Tenure
 
 LOGGER = logging.getLogger("windlass.worker")
@@ -39,7 +39,8 @@ class PipelineHold:
         }
         self._halted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.has_run_out = self._is_given_back = False
-        self._in_flight: InFlight | None = None  # user code that is at work, if any
+        self._code: Callable[..., Any] | None = None  # of the user, that is at work, if any
+        self._ends_at: int | None = None  # when it has to be over, by the clock that never goes back
         self._unanswered: Exception | None = None  # what we raised last, perhaps into code of the user
 
     @property
@@ -89,22 +90,23 @@ class PipelineHold:
     def is_over(self) -> bool:
         return self.has_run_out or self._is_given_back
 
-    def enters(self, *, is_in_threads: bool) -> None:
+    def enters(self, code: Callable[..., Any]) -> None:
         """User code is about to be called: from now on the claim is renewed."""
-        self._in_flight = InFlight(self.tenure.visibility_for, ends_at=None, is_in_threads=is_in_threads)
+        self._code, self._ends_at = code, None
 
     def entered(self, timeout_for: Duration) -> None:
         """It was called, and may take that long."""
-        if self._in_flight is not None:
-            self._in_flight = self._in_flight._replace(ends_at=self.host.clock.monotonic() + timeout_for)
+        self._ends_at = self.host.clock.monotonic() + timeout_for
 
     def leaves(self) -> None:
-        self._in_flight = None
+        self._code = None
 
     def in_flight(self, now: int) -> InFlight | None:
         """Code that goes on behind its time-out, because it cannot be stopped, renews nothing."""
-        found = self._in_flight
-        return None if found is None or (found.ends_at is not None and now >= found.ends_at) else found
+        if self._code is None or (self._ends_at is not None and now >= self._ends_at):
+            return None
+        is_in_threads = not is_coroutine_function(self._code)
+        return InFlight(self.tenure.visibility_for, ends_at=self._ends_at, is_in_threads=is_in_threads)
 
     def renewal(self, visibility_for: Duration) -> Renewal:
         return Renewal(id=self.claimed.name, token=self.claimed.token, visibility_for=visibility_for)

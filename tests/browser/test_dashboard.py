@@ -13,6 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 import windlass
+from tests.programs import sleeps, steps
 from windlass import App, Context, Retry
 from windlass.dashboard.app import Dashboard
 from windlass.dashboard.asking import Desk
@@ -89,14 +90,8 @@ class Shop:
         async def order(ctx: Context, id: str) -> str:
             return (await ctx.approval(f"Ship order {id}?")).outcome
 
-        @app.workflow
-        async def slow(ctx: Context) -> str:
-            return await ctx.step(wait)
-
-        @app.workflow
-        async def nap(ctx: Context) -> None:
-            await ctx.sleep("1h")
-
+        slow = app.workflow(name="slow")(steps(wait))
+        nap = app.workflow(name="nap")(sleeps("1h"))
         self.go_on = go_on = app.event("go_on", str)
 
         @app.workflow

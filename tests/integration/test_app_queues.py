@@ -8,6 +8,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import eventually
+from tests.programs import nothing, returns, runs
 from windlass.testing.harness import Harness
 
 
@@ -31,15 +32,8 @@ async def test_every_queue_is_served_whoever_names_it(idle_harness: Harness) -> 
     took: list[str] = []
     letters = app.topic("letters", str)
     app.workflow(ship)
-
-    @app.workflow(queue="heavy")
-    async def lift(ctx: windlass.Context) -> str:
-        return await ctx.run(lower)
-
-    @app.workflow(queue="light")
-    async def lower(ctx: windlass.Context) -> str:
-        return "lowered"
-
+    lower = app.workflow(queue="light")(returns("lowered"))
+    lift = app.workflow(queue="heavy")(runs(lower))
     release = app.graph("release", queue="builds")
 
     @release.job(queue="arm")
@@ -85,10 +79,7 @@ async def test_what_is_declared_later_is_served_where_it_belongs(
     with caplog.at_level(logging.INFO, logger="windlass"):
         async with app.worker(slots=7):
             await (await app.start(ship, "7")).result()
-
-            @app.workflow(queue="mail")
-            async def mail(ctx: windlass.Context) -> str:
-                return "mailed"
+            mail = app.workflow(queue="mail")(returns("mailed"))
 
             assert await (await app.start(mail)).result() == "mailed"
 
@@ -117,10 +108,7 @@ async def test_a_program_without_anything_yet_serves_what_it_declares_then(idle_
     app = idle_harness.app
 
     async with app.worker():
-
-        @app.workflow(queue="mail")
-        async def mail(ctx: windlass.Context) -> str:
-            return "mailed"
+        mail = app.workflow(queue="mail")(returns("mailed"))
 
         assert await (await app.start(mail)).result() == "mailed"
 
@@ -136,13 +124,8 @@ async def test_queues_that_are_given_stay_as_they_are(idle_harness: Harness, cap
     with caplog.at_level(logging.INFO, logger="windlass"):
         async with app.worker(queues=["mail"]):
             left = await app.start(ship, "7")
-
-            @app.workflow(queue="other")
-            async def other(ctx: windlass.Context) -> None: ...
-
-            @app.workflow(queue="mail")
-            async def mail(ctx: windlass.Context) -> None: ...
-
+            other = app.workflow(queue="other")(nothing)
+            mail = app.workflow(queue="mail")(returns("mailed"))
             elsewhere = await app.start(other)
             await (await app.start(mail)).result()
             statuses = [await left.status(), await elsewhere.status()]

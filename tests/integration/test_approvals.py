@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.integration.conftest import AnswerLost, Gate, OpenHarness, eventually, log_of, row_of
+from tests.programs import asks, sleeps
 from windlass import Context, Decision, InvalidInput, NotFound, WrongState
 from windlass.model.duration import from_instant
 from windlass.model.run import Deed
@@ -40,10 +41,7 @@ async def test_a_run_waits_for_a_decision_and_gets_all_of_it(harness: Harness, v
 
 
 async def test_who_decided_stands_in_the_log(harness: Harness) -> None:
-    @harness.app.workflow
-    async def shipping(ctx: Context) -> str:
-        return (await ctx.approval("Ship?")).outcome
-
+    shipping = harness.app.workflow(asks("Ship?"))
     handle = await harness.start(shipping)
     await harness.idle()
     await handle.reject(by="ann", note="no stock")
@@ -94,11 +92,7 @@ async def test_an_approval_expires(harness: Harness) -> None:
 
 async def test_a_decision_that_comes_after_its_time_is_refused_though_nobody_has_noticed(idle_harness: Harness) -> None:
     harness = idle_harness
-
-    @harness.app.workflow
-    async def shipping(ctx: Context) -> str:
-        return (await ctx.approval("Ship?", timeout="1h")).outcome
-
+    shipping = harness.app.workflow(asks("Ship?", timeout="1h"))
     handle = await harness.start(shipping)
     async with harness.app.worker():
         await harness.until(handle, "waiting")
@@ -110,10 +104,7 @@ async def test_a_decision_that_comes_after_its_time_is_refused_though_nobody_has
 
 
 async def test_what_does_not_wait_cannot_be_approved(harness: Harness) -> None:
-    @harness.app.workflow
-    async def napping(ctx: Context) -> None:
-        await ctx.sleep("1h")
-
+    napping = harness.app.workflow(sleeps("1h"))
     handle = await harness.start(napping)
     await harness.idle()
     with pytest.raises(WrongState, match="is sleeping; one that waits for an approval was expected"):
@@ -180,10 +171,7 @@ async def test_a_decision_reaches_a_run_whose_body_is_at_work(harness: Harness, 
 async def test_who_and_why_are_checked_before_anything_is_written(
     harness: Harness, arguments: dict[str, str], text: str
 ) -> None:
-    @harness.app.workflow
-    async def shipping(ctx: Context) -> str:
-        return (await ctx.approval("Ship?")).outcome
-
+    shipping = harness.app.workflow(asks("Ship?"))
     handle = await harness.start(shipping)
     await harness.idle()
     with pytest.raises(InvalidInput, match=text):
@@ -193,9 +181,7 @@ async def test_who_and_why_are_checked_before_anything_is_written(
 
 @pytest.mark.parametrize("title", ["", "  ", "x" * 201, 7])
 async def test_an_approval_needs_a_title(harness: Harness, title: str) -> None:
-    @harness.app.workflow
-    async def shipping(ctx: Context) -> str:
-        return (await ctx.approval(title)).outcome
+    shipping = harness.app.workflow(asks(title))
 
     with pytest.raises(Exception, match="title"):
         await harness.run(shipping)

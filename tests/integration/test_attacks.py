@@ -23,6 +23,7 @@ from tests.integration.conftest import (
     step_keys,
     until_recorded,
 )
+from tests.programs import nothing, returns, steps
 from windlass import App, Context, Retry, RunFailed
 from windlass.api.service import Work
 from windlass.client.handle import Handle
@@ -70,11 +71,7 @@ async def test_a_claim_whose_answer_was_lost_in_an_outage_is_executed_when_it_is
 ) -> None:
     outage = Outage("claim_runs", tries=3)
     harness = await open_harness(has_worker=False, hooks=outage)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return "done"
-
+    order = harness.app.workflow(returns("done"))
     handle = await harness.start(order)
     outage.is_planned = True
     async with harness.app.worker():
@@ -103,12 +100,7 @@ async def cut_off_in_a_body(open_harness: OpenHarness) -> tuple[Harness, Away, G
     """A run whose body is at work when its store goes away."""
     store, gate = Away(), Gate()
     harness = await open_harness(hooks=store)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(gate.wait, name="wait")
-        return "done"
-
+    order = harness.app.workflow(steps(gate.wait, then="done"))
     handle = await harness.start(order)
     await gate.reached()
     store.is_away = True
@@ -240,11 +232,7 @@ async def until_tried(harness: Harness, store: Away, duration: str) -> None:
 
 
 async def test_whoever_waits_for_a_result_outlasts_a_database_that_is_away(harness: Harness, gate: Gate) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(gate.wait, name="wait")
-        return "done"
-
+    order = harness.app.workflow(steps(gate.wait, then="done"))
     handle = await harness.start(order)
     await gate.reached()
     store, asked = harness.opened.engine.parts.store, Counter[str]()
@@ -320,21 +308,12 @@ class SlowRegistration(NoHooks):
 async def test_a_worker_stopped_while_it_registers_anew_gives_back_nothing_that_it_executes(gate: Gate) -> None:
     hooks = SlowRegistration()
     async with Harness(has_worker=False, hooks=hooks) as harness, AsyncExitStack() as stack:
-        app = harness.app
-
-        @app.workflow
-        async def quick(ctx: Context) -> str:
-            await ctx.step(first.wait, name="wait")
-            return "quick"
-
-        @app.workflow
-        async def slow(ctx: Context) -> str:
-            await ctx.step(gate.wait, name="wait")
-            return "slow"
+        app, first = harness.app, Gate()
+        quick = app.workflow(name="quick")(steps(first.wait, then="quick"))
+        slow = app.workflow(name="slow")(steps(gate.wait, then="slow"))
 
         async def news(ctx: Context) -> None: ...
 
-        first = Gate()
         handles = [await app.start(quick), await app.start(slow)]
         await stack.enter_async_context(app.worker(slots=2))  # both come with one claim, and fill it
         await first.reached()
@@ -388,10 +367,7 @@ async def test_a_registration_on_its_way_does_not_bring_back_a_worker_that_has_l
         opened.work = door
         await stack.enter_async_context(app.worker())
         door.is_planned = True
-
-        @app.workflow
-        async def news(ctx: Context) -> None: ...
-
+        app.workflow(name="news")(nothing)
         await door.reached.wait()
         stopping = asyncio.ensure_future(stack.aclose())
         await asyncio.wait([stopping], timeout=0.2)  # long enough to overtake it, if it may
@@ -509,9 +485,7 @@ async def test_code_that_cancels_itself_has_failed(harness: Harness) -> None:
         task.cancel()
         await asyncio.sleep(0)
 
-    @harness.app.workflow
-    async def by_step(ctx: Context) -> None:
-        await ctx.step(give_up, retry=Retry(1))
+    by_step = harness.app.workflow(steps(give_up, retry=Retry(1)))
 
     @harness.app.workflow
     async def by_itself(ctx: Context) -> None:

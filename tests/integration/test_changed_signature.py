@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import windlass
+from tests.programs import returns
 from windlass.testing.harness import Harness
 
 
@@ -40,9 +41,7 @@ async def test_a_run_whose_arguments_no_longer_fit_is_paused_and_the_worker_goes
         with pytest.raises(windlass.ReplayMismatch, match="started with 2 arguments, and now takes 1"):
             await handle.result()
 
-    @harness.app.workflow
-    async def other(ctx: windlass.Context) -> str:
-        return "still here"
+    other = harness.app.workflow(returns("still here"))
 
     assert await harness.run(other) == "still here"
 

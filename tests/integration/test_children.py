@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of
+from tests.programs import nothing, raises, returns, runs, sleeps
 from windlass import Context, InvalidInput, NotFound, RunCancelled, RunFailed
 from windlass.model.page import ListRuns
 from windlass.model.run import RunId
@@ -41,13 +42,8 @@ async def test_a_parent_gets_what_its_child_returned(harness: Harness) -> None:
 
 
 async def test_a_failed_child_fails_its_parent_unless_that_handles_it(harness: Harness) -> None:
-    @harness.app.workflow
-    async def broken(ctx: Context) -> None:
-        raise ValueError("no luck")
-
-    @harness.app.workflow
-    async def careless(ctx: Context) -> None:
-        await ctx.run(broken)
+    broken = harness.app.workflow(raises(ValueError, "no luck"))
+    careless = harness.app.workflow(runs(broken))
 
     @harness.app.workflow
     async def careful(ctx: Context) -> str:
@@ -64,9 +60,7 @@ async def test_a_failed_child_fails_its_parent_unless_that_handles_it(harness: H
 
 
 async def test_a_cancelled_child_reaches_its_parent(harness: Harness) -> None:
-    @harness.app.workflow
-    async def napping(ctx: Context) -> None:
-        await ctx.sleep("1d")
+    napping = harness.app.workflow(sleeps("1d"))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:
@@ -87,9 +81,7 @@ async def test_a_cancelled_child_reaches_its_parent(harness: Harness) -> None:
 @pytest.mark.spec("invariants:I-14")
 @pytest.mark.parametrize("policy", [None, "propagate", "abandon"])
 async def test_cancelling_a_parent_cancels_the_children_that_follow_it(harness: Harness, policy: str | None) -> None:
-    @harness.app.workflow
-    async def grandchild(ctx: Context) -> None:
-        await ctx.sleep("1d")
+    grandchild = harness.app.workflow(sleeps("1d"))
 
     @harness.app.workflow
     async def child(ctx: Context) -> str:
@@ -147,9 +139,7 @@ async def test_a_started_child_goes_on_while_its_parent_does(harness: Harness) -
 
 
 async def test_a_parent_can_cancel_a_child_it_started(harness: Harness) -> None:
-    @harness.app.workflow
-    async def child(ctx: Context) -> None:
-        await ctx.sleep("1d")
+    child = harness.app.workflow(sleeps("1d"))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> list[bool]:
@@ -161,8 +151,7 @@ async def test_a_parent_can_cancel_a_child_it_started(harness: Harness) -> None:
 
 
 async def test_a_child_nobody_waits_for_does_not_wake_its_parent(harness: Harness) -> None:
-    @harness.app.workflow
-    async def child(ctx: Context) -> None: ...
+    child = harness.app.workflow(nothing)
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:
@@ -293,13 +282,8 @@ async def test_calls_that_cannot_be_children_are_refused_before_anything_is_writ
 
 
 async def test_a_child_takes_its_options(harness: Harness) -> None:
-    @harness.app.workflow(queue="elsewhere")
-    async def child(ctx: Context) -> None: ...
-
-    @harness.app.workflow
-    async def parent(ctx: Context) -> None:
-        await ctx.run(child, delay="1h", priority=3, timeout="2h")
-
+    child = harness.app.workflow(queue="elsewhere")(nothing)
+    parent = harness.app.workflow(runs(child, delay="1h", priority=3, timeout="2h"))
     handle = await harness.start(parent)
     await harness.until(handle, "waiting")
     (run,) = await children_of(harness, handle)
@@ -310,10 +294,7 @@ async def test_a_child_takes_its_options(harness: Harness) -> None:
 
 async def test_a_child_ends_while_its_parent_is_at_work(harness: Harness, gate: Gate) -> None:
     seen = list[int]()
-
-    @harness.app.workflow
-    async def child(ctx: Context) -> int:
-        return 7
+    child = harness.app.workflow(returns(7))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually
+from tests.programs import sleeps, steps
 from windlass import Context, RunFailed
 from windlass.errors import Unavailable
 from windlass.testing.harness import Harness
@@ -94,11 +95,7 @@ async def test_a_workflow_that_cannot_be_called_fails_alone(harness: Harness) ->
 
 async def test_closing_goes_on_when_whoever_closes_gives_up(open_harness: OpenHarness, gate: Gate) -> None:
     harness = await open_harness(has_worker=False)
-
-    @harness.app.workflow
-    async def waits(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    waits = harness.app.workflow(steps(gate.wait))
     stack = AsyncExitStack()
     for queue in ("slow", "quick"):
         await stack.enter_async_context(harness.app.worker(queues=[queue]))
@@ -118,11 +115,7 @@ async def test_closing_goes_on_when_whoever_closes_gives_up(open_harness: OpenHa
 
 async def test_a_harness_looks_into_the_namespace_of_its_app(open_harness: OpenHarness) -> None:
     harness = await open_harness(namespace="shop")
-
-    @harness.app.workflow
-    async def nap(ctx: Context) -> str:
-        await ctx.sleep("1d")
-        return "rested"
+    nap = harness.app.workflow(sleeps("1d", then="rested"))
 
     async with asyncio.timeout(30):
         assert await harness.run(nap) == "rested"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, row_of
+from tests.programs import steps
 from windlass import Context
 from windlass.errors import StoreRefused, Unavailable
 from windlass.model.commands import Probed, ProbeWorkers
@@ -228,10 +229,7 @@ async def test_a_claim_that_ran_out_is_not_renewed_by_a_worker_that_comes_back(o
             with contextlib.suppress(asyncio.CancelledError):
                 await end.wait()
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(hang)
-
+    order = harness.app.workflow(steps(hang))
     handle = await harness.start(order)
     await eventually(entered.is_set, what="the body is at work")
     parts, (worker,) = harness.opened.engine.parts, harness.app._workers

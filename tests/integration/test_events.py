@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of
+from tests.programs import receives
 from windlass import AlreadyExists, Context, InvalidInput, NotFound, WaitTimeout, WrongState
 from windlass.api.service import Work
 from windlass.define.event import Event
@@ -25,11 +26,7 @@ class Reply:
 
 def declare_asking(harness: Harness, **options: Any) -> tuple[Any, Event[str]]:
     replied = harness.app.event("replied", str)
-
-    @harness.app.workflow
-    async def asking(ctx: Context) -> str:
-        return await ctx.receive(replied, **options)
-
+    asking = harness.app.workflow(name="asking")(receives(replied, **options))
     return asking, replied
 
 

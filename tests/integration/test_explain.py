@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import ByHand, Gate, OpenHarness, eventually, log_of, row_of, until_recorded
-from windlass import Context, NotFound, Retry, StepError
+from tests.programs import nothing, raises, sleeps, steps
+from windlass import NotFound, Retry, StepError
 from windlass.client.handle import Handle
 from windlass.model.commands import Claim, Heartbeat, HoldRun, ProbeWorkers, RegisterWorker
 from windlass.model.duration import between, from_instant
@@ -36,9 +37,7 @@ async def explained(harness: Harness, handle: Handle[Any]) -> Explanation:
 async def order_of(harness: Harness, **options: Any) -> Handle[Any]:
     """Start a run that nobody executes unless the test does."""
 
-    @harness.app.workflow(name="order", version=options.pop("version", ""))
-    async def order(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(name="order", version=options.pop("version", ""))(nothing)
     return await harness.start(order, **options)
 
 
@@ -64,11 +63,7 @@ async def busy_worker(harness: Harness, name: str = "A", *, runs: int) -> None:
 
 async def test_a_sleeping_run(open_shared: OpenHarness) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def nap(ctx: Context) -> None:
-        await ctx.sleep("3m")
-
+    nap = harness.app.workflow(name="nap")(sleeps("3m"))
     handle = await harness.start(nap)
     await harness.idle()
     await harness.advance("30s")
@@ -89,10 +84,7 @@ async def test_a_run_that_backs_off(open_shared: OpenHarness) -> None:
     async def charge() -> None:
         raise StepError("gateway timed out", retry_after="1m")
 
-    @harness.app.workflow
-    async def pay(ctx: Context) -> None:
-        await ctx.step(charge, retry=Retry(9))
-
+    pay = harness.app.workflow(steps(charge, retry=Retry(9)))
     handle = await harness.start(pay)
     await harness.idle()
     await harness.advance("1m")  # the second attempt fails too
@@ -139,10 +131,7 @@ async def test_a_run_at_work(open_shared: OpenHarness, gate: Gate) -> None:
     async def charge() -> None:
         await gate.wait()
 
-    @harness.app.workflow
-    async def pay(ctx: Context) -> None:
-        await ctx.step(charge)
-
+    pay = harness.app.workflow(steps(charge))
     handle = await harness.start(pay)
     await gate.reached()
     (worker,) = await harness.opened.runs.list_workers("default")
@@ -426,11 +415,7 @@ async def test_a_run_under_which_the_code_changed(open_shared: OpenHarness) -> N
 
 async def test_a_completed_run(open_shared: OpenHarness) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def nap(ctx: Context) -> None:
-        await ctx.sleep("10s")
-
+    nap = harness.app.workflow(sleeps("10s"))
     handle = await harness.start(nap)
     await harness.idle()
     await harness.advance("10s")
@@ -450,14 +435,8 @@ async def test_a_failed_run(open_shared: OpenHarness) -> None:
     async def ship() -> None:
         raise StepError("no stock", retry_after="1s")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(ship, retry=Retry(2))
-
-    @harness.app.workflow
-    async def careless(ctx: Context) -> None:
-        raise ValueError("what now?")
-
+    order = harness.app.workflow(steps(ship, retry=Retry(2)))
+    careless = harness.app.workflow(raises(ValueError, "what now?"))
     in_step, outside = await harness.start(order), await harness.start(careless)
     await harness.idle()
     await harness.advance("1s")

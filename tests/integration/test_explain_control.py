@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.conftest import ByHand, Gate, OpenHarness, until_recorded
 from tests.integration.test_explain import explained, order_of, register
+from tests.programs import asks, runs, sleeps, steps
 from windlass import Context, StepError
 from windlass.client.handle import Handle
 from windlass.model.commands import SetGate
@@ -106,11 +107,7 @@ async def test_whoever_paused_a_run_before_it_was_resumed_is_forgotten(open_shar
 
 async def test_a_decision_about_a_paused_run_does_not_change_who_paused_it_and_when(open_shared: OpenHarness) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def ship(ctx: Context) -> None:
-        await ctx.approval("Ship it?")
-
+    ship = harness.app.workflow(asks("Ship it?"))
     handle = await harness.start(ship)
     await harness.idle()
     await handle.pause(by="ann")
@@ -203,15 +200,8 @@ async def test_a_run_that_is_not_due_says_that_it_will_not_be_taken(open_shared:
 
 async def test_a_run_that_was_cancelled_and_its_child(open_shared: OpenHarness) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def parcel(ctx: Context) -> None:
-        await ctx.sleep("1h")
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.run(parcel)
-
+    parcel = harness.app.workflow(sleeps("1h"))
+    order = harness.app.workflow(runs(parcel))
     handle = await harness.start(order)
     await harness.idle()
     (step,) = await harness.steps(handle)
@@ -236,10 +226,7 @@ async def test_a_run_that_is_tried_again_names_the_run_that_does(open_shared: Op
     async def ship() -> None:
         raise StepError("no stock", kind="logic")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(ship)
-
+    order = harness.app.workflow(steps(ship))
     handle = await harness.start(order)
     await harness.idle()
     again = await handle.retry(by="cy")

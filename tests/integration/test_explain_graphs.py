@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import OpenHarness
-from windlass import Context, JobContext, Spawn
+from tests.programs import echo
+from windlass import JobContext, Spawn
 from windlass.cli import lookup
 from windlass.cli.graph_page import read_jobs
 from windlass.cli.what_if import what_if
@@ -22,10 +23,7 @@ def declare(harness: Harness) -> Any:
     """Everything waits for an event: the generator, and the first child of a matrix that lets one begin at a time."""
     app = harness.app
     release, go = app.graph("release"), app.event("go", int)
-
-    @app.workflow
-    async def work(ctx: Context, number: int) -> int:
-        return number
+    work = app.workflow(name="work")(echo)
 
     @release.group
     async def shards(ctx: JobContext) -> list[Spawn]:

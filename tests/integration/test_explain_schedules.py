@@ -9,7 +9,7 @@ import pytest
 from tests.integration.conftest import OpenHarness
 from tests.integration.test_explain import explained
 from tests.integration.timetable import Timetable, declare
-from windlass import Context
+from tests.programs import nothing
 from windlass.client.handle import Handle
 from windlass.model.page import ListRuns
 
@@ -92,10 +92,7 @@ async def test_several_runs_before_it_are_counted(open_shared: OpenHarness) -> N
 
 async def test_a_time_out_of_a_run_that_waits_for_its_turn_has_not_begun(open_shared: OpenHarness) -> None:
     table = await timetable(open_shared, overlap="queue")
-
-    @table.harness.app.workflow(timeout="1h")
-    async def sweep(ctx: Context) -> None: ...
-
+    sweep = table.harness.app.workflow(timeout="1h")(nothing)
     await table.schedules.create(sweep, name="nightly", cron="0 0 * * *", overlap="queue", replace=True)
     await table.fire(after="12h")
     await table.fire(after="24h")

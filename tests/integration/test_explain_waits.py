@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.conftest import ByHand, Gate, OpenHarness, row_of, until_recorded
 from tests.integration.test_explain import explained, order_of, register
+from tests.programs import asks, receives, runs, sleeps
 from windlass import Context, Retry, StepError
 from windlass.model.run import RunId
 from windlass.settings import Settings
@@ -20,12 +21,7 @@ pytestmark = pytest.mark.spec("invariants:I-08")  # nothing waits without saying
 def declare_ask(harness: Harness, **options: Any) -> Any:
     """A workflow that waits for 'replied'."""
     replied = harness.app.event("replied", str)
-
-    @harness.app.workflow
-    async def ask(ctx: Context) -> str:
-        return await ctx.receive(replied, **options)
-
-    return ask
+    return harness.app.workflow(name="ask")(receives(replied, **options))
 
 
 async def children_of(harness: Harness, handle: Any) -> list[RunId]:
@@ -129,11 +125,7 @@ async def test_events_that_were_received_are_not_called_unread(open_shared: Open
 
 async def test_a_run_that_waits_for_an_approval(open_shared: OpenHarness) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def ship(ctx: Context) -> str:
-        return (await ctx.approval("Ship it?", timeout="1h")).outcome
-
+    ship = harness.app.workflow(asks("Ship it?", timeout="1h"))
     handle = await harness.start(ship)
     await harness.idle()
     await harness.advance("30s")
@@ -152,11 +144,7 @@ async def test_a_run_that_waits_for_an_approval(open_shared: OpenHarness) -> Non
 async def test_a_run_that_waits_for_a_child_says_what_the_child_waits_for(open_shared: OpenHarness) -> None:
     harness = await open_shared()
     ask = declare_ask(harness)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return await ctx.run(ask)
-
+    order = harness.app.workflow(runs(ask))
     handle = await harness.start(order)
     await harness.idle()
     await harness.advance("30s")
@@ -356,11 +344,7 @@ async def test_a_run_that_must_end_in_time_says_so_while_it_waits(open_shared: O
 
 async def test_a_run_that_sleeps_beyond_its_own_end(open_shared: OpenHarness) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def nap(ctx: Context) -> None:
-        await ctx.sleep("2h")
-
+    nap = harness.app.workflow(sleeps("2h"))
     handle = await harness.start(nap, timeout="1h")
     await harness.idle()
 

@@ -18,6 +18,7 @@ from tests.integration.conftest import (
     until_path,
     until_recorded,
 )
+from tests.programs import steps
 from windlass import Context, Retry, RunFailed, StepError, StepFailed
 from windlass.client.handle import Handle
 from windlass.model.step import StepStatus
@@ -92,9 +93,7 @@ async def test_without_a_policy_a_step_is_tried_three_times(harness: Harness) ->
         entered.append(harness.clock.now())
         raise ConnectionError(f"try {len(entered)}")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(fail)
+    order = harness.app.workflow(steps(fail))
 
     with pytest.raises(RunFailed) as failed:
         await harness.run(order)
@@ -109,10 +108,7 @@ async def test_a_failed_run_says_what_failed_and_where(harness: Harness) -> None
     def charge() -> None:
         raise ValueError("card number is too short")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(charge, retry=Retry(1))
-
+    order = harness.app.workflow(name="order")(steps(charge, retry=Retry(1)))
     handle = await harness.start(order)
 
     with pytest.raises(RunFailed) as failed:
@@ -192,9 +188,7 @@ async def test_a_kind_that_does_not_exist_is_a_logic_error_and_says_so(harness: 
     def fail() -> None:
         raise StepError("x", kind="strange")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(fail)
+    order = harness.app.workflow(steps(fail))
 
     with pytest.raises(RunFailed, match="strange") as failed:
         await harness.run(order)
@@ -210,9 +204,7 @@ async def test_a_failure_may_say_when_to_try_again(harness: Harness) -> None:
             raise StepError("rate limited", retry_after="7m" if len(entered) == 1 else 0)
         return "page"
 
-    @harness.app.workflow
-    async def crawl(ctx: Context) -> str:
-        return await ctx.step(fetch)
+    crawl = harness.app.workflow(steps(fetch))
 
     assert await harness.run(crawl) == "page"
     assert [at - entered[0] for at in entered] == [0, 420 * SECOND, 420 * SECOND]
@@ -245,9 +237,7 @@ async def test_never_of_the_workflows_policy_holds_for_its_steps(harness: Harnes
         entered.append("charge")
         raise KeyError("card")
 
-    @harness.app.workflow(retry=Retry(4, initial=0, never=(LookupError,)))
-    async def order(ctx: Context) -> None:
-        await ctx.step(charge)
+    order = harness.app.workflow(retry=Retry(4, initial=0, never=(LookupError,)))(steps(charge))
 
     with pytest.raises(RunFailed):
         await harness.run(order)
@@ -296,9 +286,7 @@ async def test_a_broken_classify_is_a_logic_error(open_harness: OpenHarness, ans
     def fail() -> None:
         raise OSError("x")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(fail)
+    order = harness.app.workflow(steps(fail))
 
     with pytest.raises(RunFailed, match="OSError could not be classified") as failed:
         await harness.run(order)

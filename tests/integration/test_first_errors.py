@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually
+from tests.programs import steps
 from windlass import AlreadyExists, Context, InvalidInput, NotAllowed, ReplayMismatch, RunFailed
 from windlass.testing.harness import Harness
 
@@ -61,10 +62,7 @@ async def test_1_a_run_nobody_serves_is_said_so_three_seconds_into_result(
 async def test_1_is_not_said_of_a_run_that_is_served(
     harness: Harness, gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(steps(gate.wait))
     handle = await harness.start(order)
     waiting = asyncio.ensure_future(handle.result())
     await gate.reached()
@@ -122,9 +120,7 @@ async def test_5_a_result_without_a_declared_type_is_refused(harness: Harness) -
     def fetch_user(id: int):  # type: ignore[no-untyped-def]
         return User(id)
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(fetch_user, 1)
+    order = harness.app.workflow(steps(fetch_user, 1))
 
     assert await message_of(harness, order) == (
         "Step 'fetch_user' returned a User but declares no return type; after a crash it would come back as a dict. "
@@ -137,9 +133,7 @@ async def test_6_a_result_that_cannot_be_stored_is_named_by_its_place(harness: H
         with socket.socket() as connection:
             return {"rows": [1, 2, 3, {"conn": connection}]}
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(fetch)
+    order = harness.app.workflow(steps(fetch))
 
     assert await message_of(harness, order) == (
         "Step 'fetch' ran, but its result cannot be stored: $.rows[3].conn is a socket. "

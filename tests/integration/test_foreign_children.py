@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.integration.conftest import HASH, ByHand
-from windlass import Context
+from tests.programs import nothing
 from windlass.errors import NotFound, WrongState
 from windlass.model.commands import (
     BeginStep,
@@ -118,9 +118,7 @@ WAYS: list[Way] = [waits, parks_without_a_look, maps, says_that_it_started_it, s
 
 @pytest.fixture
 async def mail(idle_harness: Harness) -> Mail:
-    @idle_harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    idle_harness.app.workflow(name="order")(nothing)
     mail = Mail(idle_harness)
     await mail.begin()
     return mail

@@ -9,7 +9,7 @@ import asyncio
 
 import pytest
 
-from windlass.define.context import Context
+from tests.programs import sleeps
 from windlass.testing.harness import Harness
 
 PATIENCE = 5.0
@@ -28,12 +28,7 @@ async def test_a_takeover_whose_callbacks_had_no_turn_is_not_waited_for_again() 
 
 async def test_a_takeover_is_settled_in_the_very_turn_in_which_it_ends() -> None:
     async with Harness() as harness:
-
-        @harness.app.workflow
-        async def nap(ctx: Context) -> str:
-            await ctx.sleep("1h")
-            return "slept"
-
+        nap = harness.app.workflow(sleeps("1h", then="slept"))
         handle = await harness.start(nap)
         await harness.until(handle, "sleeping")
         harness.crash()

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.integration.conftest import Gate, path_of, row_of
+from tests.programs import steps
 from windlass import App, Context, Retry, RunFailed, StepFailed
 from windlass.codec import MAX_PAYLOAD, MAX_SAFE_TEXT
 from windlass.model.step import StepStatus
@@ -108,11 +109,7 @@ async def test_a_result_that_cannot_be_stored_fails_the_step_once_and_clearly(
         return body()
 
     wrapped = body if asyncio.iscoroutinefunction(body) or body is returns_wrong_type else produce
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(wrapped, retry=Retry(5))
-
+    order = harness.app.workflow(steps(wrapped, retry=Retry(5)))
     handle = await harness.start(order)
 
     with pytest.raises(RunFailed) as failed:
@@ -290,11 +287,7 @@ async def test_a_body_that_ignores_its_cancellation_keeps_its_slot_and_nothing_i
         return "first"
 
     door = asyncio.Event()
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return await ctx.step(stubborn)
-
+    order = harness.app.workflow(steps(stubborn))
     handle = await harness.start(order)
     await gate.reached()
     harness.clock.advance("301s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import windlass
+from tests.programs import nothing
 from windlass.notify.postgres import PostgresListener
 from windlass.rules.workers import said_goodbye
 from windlass.settings import Settings
@@ -28,9 +29,7 @@ async def test_what_is_said_right_before_the_end_goes_out(postgres_url: str) -> 
 
 async def test_a_worker_that_leaves_in_order_is_known_to_have_said_goodbye(url: str) -> None:
     app = windlass.App(url, settings=Settings())  # with the clock of the database, where it has one
-
-    @app.workflow
-    async def order(ctx: windlass.Context) -> None: ...
+    app.workflow(nothing)
 
     async with app:
         async with app.worker():

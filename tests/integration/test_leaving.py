@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of, step_keys
+from tests.programs import nothing, passes_to, steps
 from windlass import Context, Handle, Retry, RunFailed
 from windlass.errors import Unavailable
 from windlass.model.run import RunId
@@ -115,10 +116,7 @@ async def test_a_worker_that_stops_keeps_nothing_it_could_not_read(open_harness:
 
 async def test_a_worker_that_stops_claims_nothing_of_what_it_has_given_back(idle_harness: Harness) -> None:
     app, gate = idle_harness.app, Gate()
-
-    @app.workflow
-    async def wait(ctx: Context) -> None:
-        await ctx.step(gate.wait)
+    wait = app.workflow(steps(gate.wait))
 
     async with app.worker():
         handle = await app.start(wait)
@@ -137,10 +135,7 @@ async def test_a_run_whose_thread_ends_after_its_time_out_frees_its_slot(harness
         entered.set()
         end.wait(20)
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(hang, timeout="1s", retry=Retry(3, initial="1h", max_delay="2h"))
-
+    order = harness.app.workflow(steps(hang, timeout="1s", retry=Retry(3, initial="1h", max_delay="2h")))
     handle = await harness.start(order)
     await eventually(entered.is_set)
     harness.clock.advance("1s")
@@ -170,9 +165,7 @@ async def test_the_end_of_the_grace_does_not_overtake_results_that_are_on_their_
         await gates[number].wait()
         return number
 
-    @harness.app.workflow
-    async def order(ctx: Context, number: int) -> int:
-        return await ctx.step(work, number)
+    order = harness.app.workflow(passes_to(work))
 
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(harness.app.worker())
@@ -239,10 +232,7 @@ async def test_a_step_waits_while_the_system_gives_no_thread(harness: Harness, m
         ran.append(1)
         return "done"
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return await ctx.step(work)
-
+    order = harness.app.workflow(steps(work))
     monkeypatch.setattr(threading.Thread, "start", refuse_once)
     handle = await harness.start(order)
     await eventually(lambda: bool(refused))
@@ -287,9 +277,7 @@ async def _is_running(handle: Handle[Any]) -> bool:
 
 @pytest.mark.parametrize("reads", [0, 1, 3])
 async def test_what_the_code_asks_the_store_does_not_number_its_branches(harness: Harness, reads: int) -> None:
-    @harness.app.workflow
-    async def other(ctx: Context) -> None: ...
-
+    other = harness.app.workflow(nothing)
     asked = await harness.start(other)
 
     @harness.app.workflow

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.conftest import Gate, eventually, path_of, until_recorded
 from tests.integration.graphs.looking import ends
+from tests.programs import sleeps
 from windlass import App, Context, Handle, JobContext, Retry, RunFailed, StepFailed
 from windlass.testing.harness import Harness
 
@@ -213,10 +214,7 @@ async def test_a_step_that_is_over_need_not_be_awaited(harness: Harness) -> None
 @pytest.mark.parametrize("what", ["receive", "approval", "sleep", "result of a child"])
 async def test_a_task_that_only_waits_is_dropped(harness: Harness, what: str) -> None:
     replied = harness.app.event("replied", str)
-
-    @harness.app.workflow
-    async def ship(ctx: Context) -> None:
-        await ctx.sleep("5h")
+    ship = harness.app.workflow(name="ship")(sleeps("5h"))
 
     @harness.app.workflow
     async def order(ctx: Context) -> str:

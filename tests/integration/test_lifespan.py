@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from tests.architecture.source import ROOT
+from tests.programs import sleeps
 from windlass import App, Context, InvalidInput, StoreRefused
 from windlass.settings import Settings
 
@@ -130,10 +131,7 @@ def test_a_web_app_does_not_begin_without_its_database(tmp_path: Path) -> None:
 
 
 def test_what_a_web_app_left_behind_goes_on_in_the_next_one(app: App) -> None:
-    @app.workflow
-    async def nap(ctx: Context) -> str:
-        await ctx.sleep("200ms")
-        return "awake"
+    nap = app.workflow(sleeps("200ms", then="awake"))
 
     with TestClient(web_app(app, app.lifespan)) as client:
         handle = client.portal.call(app.start, nap) if client.portal else None

@@ -17,6 +17,7 @@ from tests.integration.conftest import (
     log_of,
     row_of,
 )
+from tests.programs import nothing, steps
 from windlass import Context, Retry, RunFailed, StepInfo, current_step
 from windlass.client.handle import Handle
 from windlass.model.claims import Renewal, RenewClaims
@@ -52,10 +53,7 @@ async def test_an_async_body_of_twenty_minutes_is_entered_once(harness: Harness)
         await harness.clock.sleep(TWENTY_MINUTES)
         return "trained"
 
-    @harness.app.workflow
-    async def night(ctx: Context) -> str:
-        return await ctx.step(train)
-
+    night = harness.app.workflow(steps(train))
     handle = await harness.start(night)
     await eventually(lambda: bool(entered))
     await harness.advance("20m")
@@ -78,10 +76,7 @@ async def test_a_sync_body_of_twenty_minutes_is_entered_once(harness: Harness) -
         door.wait(20)
         return "converted"
 
-    @harness.app.workflow
-    async def night(ctx: Context) -> str:
-        return await ctx.step(convert)
-
+    night = harness.app.workflow(steps(convert))
     handle = await harness.start(night)
     await eventually(lambda: bool(entered))
     harness.clock.call_later(TWENTY_MINUTES, door.set)
@@ -124,10 +119,7 @@ async def test_a_timeout_alone_is_enough_and_is_kept(harness: Harness) -> None:
         entered.append(harness.clock.now())
         await asyncio.Event().wait()
 
-    @harness.app.workflow
-    async def night(ctx: Context) -> None:
-        await ctx.step(slow, timeout="10m", retry=Retry(2, initial="1s"))
-
+    night = harness.app.workflow(steps(slow, timeout="10m", retry=Retry(2, initial="1s")))
     begun_at = harness.clock.now()
     handle = await harness.start(night)
     for attempt in range(2):
@@ -156,10 +148,7 @@ async def test_a_step_without_a_timeout_may_take_as_long_as_the_setting_says(ope
         finally:
             stopped.append("endless")
 
-    @harness.app.workflow
-    async def night(ctx: Context) -> None:
-        await ctx.step(endless, retry=Retry(1))
-
+    night = harness.app.workflow(steps(endless, retry=Retry(1)))
     handle = await harness.start(night)
     await eventually(lambda: bool(entered))
     await pass_time(harness, Duration(HOUR - SECOND))
@@ -262,11 +251,7 @@ async def test_a_body_is_stopped_where_the_loop_gave_no_sign_of_life_for_a_whole
 
 async def test_a_renewal_finds_out_that_the_run_was_cancelled(open_shared: OpenHarness, gate: Gate) -> None:
     harness, other = await open_shared(), await open_shared(has_worker=False)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(steps(gate.wait))
     handle = await harness.start(order)
     await gate.reached()
     await other.opened.control.cancel_run(CancelRun(namespace="default", run_id=RunId(handle.id)))
@@ -285,10 +270,7 @@ async def test_a_worker_that_lets_bodies_end_renews_until_they_have(open_harness
         await harness.clock.sleep(TWENTY_MINUTES)
         return "worked"
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return await ctx.step(work)
-
+    order = harness.app.workflow(steps(work))
     worker = harness.app.worker()
     await worker.__aenter__()
     handle = await harness.app.start(order)
@@ -313,10 +295,7 @@ async def test_a_worker_that_dies_at_a_renewal_is_followed_by_another(harness: H
         await harness.clock.sleep(Duration(4 * MINUTE))
         return len(entered)
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> int:
-        return await ctx.step(work)
-
+    order = harness.app.workflow(steps(work))
     handle = await harness.start(order)
     await eventually(lambda: bool(entered))
     door = harness._door
@@ -358,11 +337,7 @@ async def test_a_longer_visibility_is_how_long_a_holder_may_be_silent(harness: H
 @pytest.mark.spec("invariants:I-15")
 async def test_a_loop_that_stands_still_again_and_again_is_no_crash_loop(open_harness: OpenHarness, gate: Gate) -> None:
     harness = await open_harness(settings=Settings(max_recoveries=1))
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(steps(gate.wait))
     handle = await harness.start(order)
     for times in range(1, 3):
         await eventually_advancing(harness, lambda times=times: gate.entries == times)  # type: ignore[misc]
@@ -381,11 +356,7 @@ async def test_a_loop_that_stands_still_again_and_again_is_no_crash_loop(open_ha
 @pytest.mark.spec("invariants:I-15")
 async def test_a_worker_that_dies_again_and_again_is_a_crash_loop(open_harness: OpenHarness, gate: Gate) -> None:
     harness = await open_harness(settings=Settings(max_recoveries=1))
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(steps(gate.wait))
     handle = await harness.start(order)
     for times in range(1, 3):
         await gate.reached(times)
@@ -403,10 +374,7 @@ async def test_a_worker_that_dies_again_and_again_is_a_crash_loop(open_harness: 
 
 async def test_claims_of_others_are_not_renewed_with_ours(open_shared: OpenHarness) -> None:
     harness = await open_shared(has_worker=False)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(name="order")(nothing)
     first, second = await harness.start(order), await harness.start(order)
     worker = ByHand(harness)
     claimed = await worker.claim()
@@ -505,11 +473,7 @@ async def test_explain_names_a_body_that_takes_ten_times_the_median(open_shared:
 
 async def test_a_body_without_a_history_is_named_after_an_hour(open_shared: OpenHarness, gate: Gate) -> None:
     harness = await open_shared()
-
-    @harness.app.workflow
-    async def night(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    night = harness.app.workflow(steps(gate.wait))
     handle = await harness.start(night)
     await gate.reached()
     harness.clock.advance("20ms")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import AnswerLost, ByHand, OpenHarness, eventually
+from tests.programs import raises, returns
 from windlass import Context, RunFailed, StepFailed
 from windlass.client.handle import Handle
 from windlass.store.base import NoHooks
@@ -138,11 +139,7 @@ async def test_a_run_whose_start_was_repeated_behind_a_closed_gate_is_executed(o
     """Born claimed by the first try, whose answer was lost: whoever holds it has to hear of it, paused queue or not."""
     hooks = AnswerLost("start_runs")
     harness = await open_harness(hooks=hooks)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return "done"
-
+    order = harness.app.workflow(returns("done"))
     await harness.run(order)
     await harness.idle()
     hooks.is_armed = True
@@ -178,11 +175,7 @@ async def test_what_a_cancelled_poll_has_claimed_goes_back(open_harness: OpenHar
     """Beside it an expired run is being ended: that takes a transaction more."""
     hooks = AtTheEnd()
     harness = await open_harness(hooks=hooks, has_worker=False)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return "done"
-
+    order = harness.app.workflow(name="order")(returns("done"))
     late, sound = await harness.start(order, timeout="1s"), await harness.start(order)
     harness.clock.advance("2s")
     loop = asyncio.get_running_loop()
@@ -199,9 +192,7 @@ async def test_a_child_that_failed_with_an_error_of_that_name_was_not_cancelled(
 
     class RunCancelled(Exception): ...
 
-    @harness.app.workflow
-    async def child(ctx: Context) -> None:
-        raise RunCancelled("by itself")
+    child = harness.app.workflow(raises(RunCancelled, "by itself"))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually
 from tests.integration.observed import Counted, observed
+from tests.programs import passes_to, sleeps, steps
 from windlass import Context, NextContext, Retry, RunFailed, TopicEvent
 from windlass.model.commands import ClaimedRun
 from windlass.model.time import Duration
@@ -100,10 +101,7 @@ async def test_attempts_of_handlers_are_counted_by_how_they_ended(harness: Harne
 
 async def test_slots_and_runs_in_them_are_shown_while_they_are_there(harness: Harness, counted: Counted) -> None:
     gate = Gate()
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
+    order = harness.app.workflow(steps(gate.wait))
 
     async with observed(harness, counted.observer, slots=7), observed(harness, counted.observer, slots=2):
         handle = await harness.start(order)
@@ -121,11 +119,7 @@ async def test_slots_and_runs_in_them_are_shown_while_they_are_there(harness: Ha
 
 async def test_a_run_waits_from_when_it_is_due_until_it_is_claimed(open_harness: OpenHarness, counted: Counted) -> None:
     harness = await open_harness(has_worker=False)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.sleep("1h")
-
+    order = harness.app.workflow(sleeps("1h"))
     handle = await harness.start(order, delay="10s")
     await harness.advance("15s")
     async with observed(harness, counted.observer):
@@ -140,10 +134,7 @@ async def test_a_run_waits_from_when_it_is_due_until_it_is_claimed(open_harness:
 
 async def test_times_are_those_of_the_bodies(harness: Harness, counted: Counted) -> None:
     gate = Gate()
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
+    order = harness.app.workflow(name="order")(steps(gate.wait))
 
     async with observed(harness, counted.observer):
         handle = await harness.start(order)
@@ -162,10 +153,7 @@ async def test_a_cancelled_run_is_lost_to_its_worker_and_its_step_is_stopped(
     harness: Harness, counted: Counted
 ) -> None:
     gate = Gate()
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
+    order = harness.app.workflow(name="order")(steps(gate.wait))
 
     async with observed(harness, counted.observer):
         handle = await harness.start(order)
@@ -181,10 +169,7 @@ async def test_a_cancelled_run_is_lost_to_its_worker_and_its_step_is_stopped(
 
 async def test_a_worker_that_stops_gives_its_runs_back(harness: Harness, counted: Counted) -> None:
     gate = Gate()
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
+    order = harness.app.workflow(name="order")(steps(gate.wait))
 
     async with observed(harness, counted.observer):
         await harness.start(order)
@@ -201,9 +186,7 @@ async def test_a_thread_that_passes_its_time_out_is_counted_once(harness: Harnes
         entered.set()
         may_end.wait(20)
 
-    @harness.app.workflow(retry=Retry(1))
-    async def order(ctx: Context) -> None:
-        await ctx.step(slow, timeout="5s")
+    order = harness.app.workflow(name="order", retry=Retry(1))(steps(slow, timeout="5s"))
 
     async with observed(harness, counted.observer):
         handle = await harness.start(order)
@@ -266,9 +249,7 @@ async def test_an_observer_that_fails_hurts_neither_runs_nor_other_observers(
     def pack(number: int) -> int:
         return number
 
-    @harness.app.workflow
-    async def order(ctx: Context, number: int) -> int:
-        return await ctx.step(pack, number)
+    order = harness.app.workflow(name="order")(passes_to(pack))
 
     async with observed(harness, Broken(), counted.observer):
         assert [await harness.run(order, number) for number in range(3)] == [0, 1, 2]

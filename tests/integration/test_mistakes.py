@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.programs import receives
 from windlass import App, Context, InvalidInput, NotFound, RunFailed, WrongState
 from windlass.testing.harness import Harness
 
@@ -15,11 +16,7 @@ pytestmark = pytest.mark.parametrize("url", ["memory", "postgres"], indirect=Tru
 
 async def waiting_for_payment(harness: Harness) -> Any:
     paid = harness.app.event("paid", int)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> int:
-        return await ctx.receive(paid)
-
+    order = harness.app.workflow(receives(paid))
     handle = await harness.start(order)
     await harness.until(handle, "waiting")
     return handle

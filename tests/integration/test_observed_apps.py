@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 import windlass
 from tests.integration.conftest import eventually
+from tests.programs import nothing, returns, sleeps
 from windlass import Context
 from windlass.errors import InvalidInput
 from windlass.settings import Settings
@@ -35,9 +36,7 @@ def read(port: int) -> str:
 
 async def test_a_port_in_the_settings_shows_what_the_worker_does(free_port: int) -> None:
     app = windlass.App(MEMORY, namespace="on_a_port", settings=Settings(metrics_port=free_port))
-
-    @app.workflow
-    async def order(ctx: Context) -> None: ...
+    order = app.workflow(name="order")(nothing)
 
     async with app, app.worker():
         handle = await app.start(order)
@@ -57,10 +56,7 @@ async def test_an_app_that_only_asks_opens_no_port(free_port: int) -> None:
 
 def test_a_script_runs_beside_a_worker_that_has_the_port(free_port: int) -> None:
     app = windlass.App(MEMORY, namespace="script", settings=Settings(metrics_port=free_port))
-
-    @app.workflow
-    async def order(ctx: Context) -> int:
-        return 7
+    order = app.workflow(returns(7))
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", free_port))
@@ -81,10 +77,7 @@ async def test_a_worker_is_refused_a_port_that_is_taken(free_port: int) -> None:
 
 async def test_a_harness_leaves_the_port_of_the_program_alone(free_port: int) -> None:
     app = windlass.App(MEMORY, settings=Settings(metrics_port=free_port))
-
-    @app.workflow
-    async def order(ctx: Context) -> int:
-        return 7
+    order = app.workflow(returns(7))
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", free_port))
@@ -101,14 +94,8 @@ async def test_what_the_coordinator_does_is_counted(clock: FakeClock, give_up: N
 
     async with Harness(clock=clock, metrics=registry) as harness:
         app = harness.app
-
-        @app.workflow(timeout="1m", queue="elsewhere")
-        async def forgotten(ctx: Context) -> None: ...
-
-        @app.workflow
-        async def held(ctx: Context) -> None:
-            await ctx.sleep("1d")
-
+        forgotten = app.workflow(name="forgotten", timeout="1m", queue="elsewhere")(nothing)
+        held = app.workflow(name="held")(sleeps("1d"))
         await harness.start(forgotten)
         cancelled = await harness.start(held)
         await harness.until(cancelled, "sleeping")

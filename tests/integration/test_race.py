@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, eventually, row_of
+from tests.programs import sleeps
 from windlass import Context, RunFailed
 from windlass.testing.harness import Harness
 
@@ -223,9 +224,7 @@ async def test_an_event_that_comes_with_the_result_of_a_step_is_not_lost(harness
 
 
 async def test_a_child_that_lost_does_not_hold_its_parent(harness: Harness) -> None:
-    @harness.app.workflow
-    async def slow(ctx: Context) -> None:
-        await ctx.sleep("7d")
+    slow = harness.app.workflow(sleeps("7d"))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:

@@ -11,6 +11,7 @@ import pytest
 from tests.conformance.given import engine_on
 from tests.conformance.test_retention import prune
 from tests.integration.conftest import PATIENCE, OpenHarness
+from tests.programs import echo, nothing, sleeps
 from windlass import App, Context, Handle, NotFound, RunFailed
 from windlass.model.time import DAY, HOUR, Duration
 from windlass.settings import Settings
@@ -36,14 +37,8 @@ async def until_gone(harness: Harness, handle: Handle[Any]) -> str:
 @pytest.mark.spec("invariants:I-64")
 async def test_a_coordinator_beside_the_worker_removes_what_is_old_enough(open_harness: OpenHarness) -> None:
     harness = await open_harness(settings=KEPT)
-
-    @harness.app.workflow
-    async def order(ctx: Context, number: int) -> int:
-        return number
-
-    @harness.app.workflow(keep="1h")
-    async def ping(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(echo)
+    ping = harness.app.workflow(keep="1h")(nothing)
     old, short = await harness.start(order, 1), await harness.start(ping)
     await harness.idle()
     await harness.advance(HOUR)
@@ -60,11 +55,7 @@ async def test_a_coordinator_beside_the_worker_removes_what_is_old_enough(open_h
 @pytest.mark.spec("invariants:I-64", "security:42")
 async def test_a_key_whose_run_has_gone_creates_nothing_and_says_so(open_harness: OpenHarness) -> None:
     harness = await open_harness(settings=KEPT)
-
-    @harness.app.workflow
-    async def order(ctx: Context, number: int) -> int:
-        return number
-
+    order = harness.app.workflow(echo)
     first = await harness.start(order, 1, key="order-1")
     await harness.idle()
     await harness.advance(30 * DAY)
@@ -106,9 +97,7 @@ def test_a_program_that_runs_a_key_whose_run_has_gone_reads_so(tmp_path: Path) -
 
 
 async def test_a_run_that_nobody_serves_ends_by_its_time_out(harness: Harness) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(nothing)
     handle = await harness.start(order, queue="nobody", timeout="1h")
     await harness.advance(HOUR)
     async with asyncio.timeout(PATIENCE):
@@ -123,10 +112,7 @@ async def test_a_run_that_nobody_serves_ends_by_its_time_out(harness: Harness) -
 
 
 async def test_a_paused_run_ends_by_its_time_out(harness: Harness) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.sleep("7d")
-
+    order = harness.app.workflow(sleeps("7d"))
     handle = await harness.start(order, timeout="1h")
     await harness.idle()
     await handle.pause()

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, log_of, path_of, row_of, until_recorded
+from tests.programs import nothing, receives, returns, sleeps, steps
 from windlass import Context, NotFound, RunCancelled, WrongState
 from windlass.model.page import ListRuns
 from windlass.model.run import Deed, Run
@@ -29,11 +30,7 @@ async def runs_of(harness: Harness) -> tuple[Run, ...]:
 
 @pytest.mark.spec("invariants:I-13")
 async def test_cancelling_stops_what_is_at_work_and_refuses_its_result(harness: Harness, gate: Gate) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(gate.wait)
-        return "too late"
-
+    order = harness.app.workflow(steps(gate.wait, then="too late"))
     handle = await harness.start(order)
     await gate.reached()
 
@@ -58,10 +55,7 @@ async def test_a_thread_that_cannot_be_stopped_ends_and_nobody_takes_its_result(
         may_end.wait(20)
         return "done"
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return await ctx.step(slow)
-
+    order = harness.app.workflow(steps(slow))
     handle = await harness.start(order)
     await eventually(entered.is_set, what="the thread is at work")
     await handle.cancel()
@@ -75,18 +69,9 @@ async def test_a_thread_that_cannot_be_stopped_ends_and_nobody_takes_its_result(
 @pytest.mark.spec("invariants:I-13")
 async def test_a_run_can_be_cancelled_wherever_it_waits(harness: Harness) -> None:
     replied = harness.app.event("replied", str)
-
-    @harness.app.workflow
-    async def napping(ctx: Context) -> None:
-        await ctx.sleep("1d")
-
-    @harness.app.workflow
-    async def asking(ctx: Context) -> None:
-        await ctx.receive(replied)
-
-    @harness.app.workflow(queue="nobody")
-    async def unserved(ctx: Context) -> None: ...
-
+    napping = harness.app.workflow(sleeps("1d"))
+    asking = harness.app.workflow(receives(replied))
+    unserved = harness.app.workflow(queue="nobody")(nothing)
     handles = [await harness.start(fn) for fn in (napping, asking, unserved)]
     handles.append(await harness.start(napping, delay="1h"))
     await harness.idle()
@@ -101,10 +86,7 @@ async def test_a_run_can_be_cancelled_wherever_it_waits(harness: Harness) -> Non
 
 
 async def test_what_is_over_stays_as_it_is(harness: Harness) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        return "done"
-
+    order = harness.app.workflow(returns("done"))
     handle = await harness.start(order)
     assert await handle.result() == "done"
     assert await handle.cancel() is False
@@ -115,11 +97,7 @@ async def test_what_is_over_stays_as_it_is(harness: Harness) -> None:
 
 async def test_a_worker_elsewhere_hears_of_a_cancel(open_shared: OpenHarness, gate: Gate) -> None:
     working, asking = await open_shared(), await open_shared(has_worker=False)
-
-    @working.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = working.app.workflow(steps(gate.wait))
     handle = await working.start(order)
     await gate.reached()
     assert await asking.app.handle(handle.id).cancel() is True
@@ -127,10 +105,7 @@ async def test_a_worker_elsewhere_hears_of_a_cancel(open_shared: OpenHarness, ga
 
 
 async def test_without_a_hint_a_worker_learns_of_a_cancel_when_it_looks(harness: Harness, gate: Gate) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(steps(gate.wait))
     handle = await harness.start(order)
     await gate.reached()
     harness.opened.engine.parts.hub.is_suppressed = True
@@ -264,10 +239,7 @@ async def test_a_run_that_has_not_begun_keeps_its_time(harness: Harness) -> None
 
 async def test_what_comes_while_a_run_is_paused_is_there_when_it_goes_on(harness: Harness) -> None:
     replied = harness.app.event("replied", str)
-
-    @harness.app.workflow
-    async def child(ctx: Context) -> str:
-        return await ctx.receive(replied)
+    child = harness.app.workflow(receives(replied))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:
@@ -296,9 +268,7 @@ async def test_what_comes_while_a_run_is_paused_is_there_when_it_goes_on(harness
 
 
 async def test_what_is_over_cannot_be_paused(harness: Harness) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(nothing)
     handle = await harness.start(order)
     await handle.result()
     with pytest.raises(WrongState, match="completed"):

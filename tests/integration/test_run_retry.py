@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import Gate, row_of, step_keys
+from tests.programs import raises, receives, sleeps, steps
 from windlass import Context, NotFound, RunFailed, WrongState, current_step
 from windlass.model.commands import SendEvent
 from windlass.model.page import ListRuns
@@ -84,11 +85,7 @@ async def test_a_retry_from_a_step_does_it_and_all_after_it_again(harness: Harne
 
 
 async def test_only_what_ended_badly_can_be_tried_again(harness: Harness, gate: Gate) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(gate.wait)
-        return "done"
-
+    order = harness.app.workflow(steps(gate.wait, then="done"))
     handle = await harness.start(order)
     await gate.reached()
     with pytest.raises(WrongState, match="running"):
@@ -210,10 +207,7 @@ async def test_a_run_whose_code_has_changed_can_be_tried_again_from_there(harnes
 
 
 async def test_a_retry_keeps_the_time_out_and_the_queue_of_the_run(harness: Harness) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        raise ValueError("no")
-
+    order = harness.app.workflow(raises(ValueError, "no"))
     handle = await harness.start(order, timeout="2h", priority=4)
     with pytest.raises(RunFailed):
         await handle.result()
@@ -231,10 +225,7 @@ async def test_a_retry_takes_over_a_child_that_is_still_at_it(harness: Harness) 
         if is_broken[0]:
             raise TypeError("no box")
 
-    @harness.app.workflow
-    async def child(ctx: Context) -> str:
-        await ctx.sleep("1h")
-        return "child"
+    child = harness.app.workflow(name="child")(sleeps("1h", then="child"))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:
@@ -256,10 +247,7 @@ async def test_a_retry_takes_over_a_child_that_is_still_at_it(harness: Harness) 
 
 
 async def test_a_retry_starts_anew_a_child_that_was_cancelled_with_its_parent(harness: Harness) -> None:
-    @harness.app.workflow
-    async def child(ctx: Context) -> str:
-        await ctx.sleep("1h")
-        return "child"
+    child = harness.app.workflow(name="child")(sleeps("1h", then="child"))
 
     @harness.app.workflow
     async def parent(ctx: Context) -> str:
@@ -311,11 +299,7 @@ async def test_what_a_run_drew_by_lot_is_the_same_when_it_is_tried_again(harness
 
 async def test_an_event_that_cannot_be_read_is_left_behind_by_a_retry_from_its_wait(harness: Harness) -> None:
     paid = harness.app.event("paid", int)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> int:
-        return await ctx.receive(paid)
-
+    order = harness.app.workflow(receives(paid))
     handle = await harness.start(order)
     await harness.idle()
     payload, hashed = harness.app._codec.encode_hashed(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.conftest import ByHand, Gate, row_of
+from tests.programs import nothing, sleeps, steps
 from windlass import Context, InvalidInput, Retry, RunFailed
 from windlass.testing.harness import Harness
 
@@ -21,10 +22,7 @@ async def failure_of(handle: object) -> str:
 @pytest.mark.parametrize("wait", ["sleep", "event", "approval", "child"])
 async def test_whatever_a_run_waits_for_it_fails_when_its_time_is_over(harness: Harness, wait: str) -> None:
     replied = harness.app.event("replied", str)
-
-    @harness.app.workflow
-    async def napping(ctx: Context) -> None:
-        await ctx.sleep("7d")
+    napping = harness.app.workflow(sleeps("7d"))
 
     @harness.app.workflow
     async def order(ctx: Context) -> None:
@@ -48,10 +46,7 @@ async def test_whatever_a_run_waits_for_it_fails_when_its_time_is_over(harness: 
 
 
 async def test_a_body_at_work_is_stopped_when_the_time_of_its_run_is_over(harness: Harness, gate: Gate) -> None:
-    @harness.app.workflow(timeout="1m")
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(timeout="1m")(steps(gate.wait))
     handle = await harness.start(order)
     await gate.reached()
     harness.clock.advance("59s")
@@ -77,11 +72,7 @@ async def test_a_run_that_expired_before_anyone_came_is_never_entered(idle_harne
 
 
 async def test_the_time_counts_from_when_the_run_is_due(harness: Harness) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.sleep("30m")
-        return "in time"
-
+    order = harness.app.workflow(sleeps("30m", then="in time"))
     handle = await harness.start(order, delay="2h", timeout="1h")
     await harness.advance("2h")
     await harness.advance("30m")
@@ -90,10 +81,7 @@ async def test_the_time_counts_from_when_the_run_is_due(harness: Harness) -> Non
 
 
 async def test_a_start_may_say_otherwise_than_the_workflow(harness: Harness) -> None:
-    @harness.app.workflow(timeout="1h")
-    async def order(ctx: Context) -> None:
-        await ctx.sleep("7d")
-
+    order = harness.app.workflow(timeout="1h")(sleeps("7d"))
     own, other = await harness.start(order), await harness.start(order, timeout="2h")
     await harness.idle()
     await harness.advance("1h")
@@ -104,10 +92,7 @@ async def test_a_start_may_say_otherwise_than_the_workflow(harness: Harness) -> 
 async def test_a_claim_never_outlasts_its_run(idle_harness: Harness) -> None:
     """Whoever takes the run over when its holder is silent finds it at the end of its time, and not later."""
     harness = idle_harness
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(name="order")(nothing)
     handle = await harness.start(order, timeout="1m")
     worker = ByHand(harness)
     run = await worker.claim_one()
@@ -127,10 +112,7 @@ async def test_a_retry_waits_no_longer_than_the_run_may_last(harness: Harness) -
     async def broken() -> None:
         raise OSError("not now")
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(broken, retry=Retry(5, initial="1d", max_delay="1d"))
-
+    order = harness.app.workflow(steps(broken, retry=Retry(5, initial="1d", max_delay="1d")))
     handle = await harness.start(order, timeout="1h")
     await harness.idle()
     await harness.advance("1h")
@@ -140,8 +122,7 @@ async def test_a_retry_waits_no_longer_than_the_run_may_last(harness: Harness) -
 
 @pytest.mark.parametrize("time", [0, -1, "x", True, "11y", float("inf")])
 async def test_times_that_cannot_be_are_refused_before_anything_is_written(harness: Harness, time: object) -> None:
-    @harness.app.workflow
-    async def order(ctx: Context) -> None: ...
+    order = harness.app.workflow(nothing)
 
     with pytest.raises(InvalidInput, match="timeout"):
         await harness.start(order, timeout=time)

@@ -11,6 +11,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness, eventually
+from tests.programs import echo, returns
 from windlass.model.time import HOUR
 from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
@@ -140,10 +141,7 @@ async def entered(app: windlass.App) -> None:
 
 async def test_the_blocking_door_has_the_same_schedules(url: str) -> None:
     app = windlass.App(url, settings=Settings())
-
-    @app.workflow
-    async def report(ctx: windlass.Context, region: str) -> str:
-        return region
+    report = app.workflow(echo)
 
     def use() -> tuple[windlass.ScheduleInfo, str, list[windlass.ScheduleInfo]]:
         schedules = app.sync.schedules
@@ -246,11 +244,7 @@ def test_a_script_enters_no_schedules(tmp_path: Path) -> None:
 async def test_a_schedule_that_another_process_makes_due_is_fired_without_waiting(open_shared: OpenHarness) -> None:
     """Where others only hear that something was committed, and not what."""
     here = await open_shared()
-
-    @here.app.workflow
-    async def report(ctx: windlass.Context) -> str:
-        return "reported"
-
+    report = here.app.workflow(returns("reported"))
     there = await open_shared(has_worker=False)
     await here.app.schedules.create(report, name="hourly", every="1h", catch_up="latest")
     await here.app.schedules.pause("hourly")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import eventually
+from tests.programs import steps
 from windlass import Context, ReplayMismatch, Retry, Unavailable
 from windlass.model.run import RunId
 from windlass.testing.harness import Harness
@@ -146,10 +147,7 @@ async def test_a_run_that_waits_for_a_thread_is_given_back_and_never_taken_for_d
     async def greedy(ctx: Context) -> int:
         return len(await ctx.map(hold, range(FEWEST_THREADS), visibility="1h"))
 
-    @harness.app.workflow
-    async def modest(ctx: Context) -> str:
-        return await ctx.step(quick)
-
+    modest = harness.app.workflow(steps(quick))
     greedy_one = await harness.start(greedy)
     await asyncio.to_thread(lambda: [entered.acquire(timeout=20) for _ in range(FEWEST_THREADS)])
     modest_one = await harness.start(modest)
@@ -196,10 +194,7 @@ async def test_the_key_of_a_failed_step_is_kept_as_it_is(harness: Harness) -> No
     async def bad() -> None:
         raise TypeError("no")
 
-    @harness.app.workflow
-    async def quoted(ctx: Context) -> None:
-        await ctx.step(bad, key="o'brien")
-
+    quoted = harness.app.workflow(steps(bad, key="o'brien"))
     handle = await harness.start(quoted)
     await harness.idle()
     view: Any = await harness.opened.runs.get_run("default", RunId(handle.id))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import OpenHarness, eventually
+from tests.programs import steps
 from windlass import Context, NotAllowed, RunFailed
 from windlass.testing.harness import Harness
 from windlass.worker.execute import Execution
@@ -130,9 +131,7 @@ async def test_an_error_in_hearing_of_a_failed_body_drops_that_run_and_no_other(
     async def fails() -> None:
         raise ValueError("no")
 
-    @harness.app.workflow
-    async def bad(ctx: Context) -> None:
-        await ctx.step(fails)
+    bad = harness.app.workflow(steps(fails))
 
     @harness.app.workflow
     async def good(ctx: Context, number: int) -> str:

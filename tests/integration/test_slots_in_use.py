@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import windlass
 from tests.integration.conftest import Gate, eventually
+from tests.programs import sleeps
 from windlass.testing.harness import Harness
 
 
@@ -28,10 +29,7 @@ async def test_a_run_counts_from_its_claim_to_its_end(harness: Harness, gate: Ga
 
 
 async def test_a_run_that_sleeps_takes_no_slot(harness: Harness) -> None:
-    @harness.app.workflow
-    async def nap(ctx: windlass.Context) -> None:
-        await ctx.sleep("1h")
-
+    nap = harness.app.workflow(sleeps("1h"))
     await harness.until(await harness.start(nap), "sleeping")
 
     assert await at_work(harness) == [0]

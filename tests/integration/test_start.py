@@ -12,6 +12,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness, path_of, row_of
+from tests.programs import sleeps
 from windlass import AlreadyExists, App, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed
 from windlass.codec import MAX_PAYLOAD
 from windlass.model.duration import from_instant
@@ -432,11 +433,7 @@ async def test_a_handle_wants_an_id_or_a_workflow_and_its_key(shop: Harness) -> 
 
 @pytest.mark.parametrize("given_to", ["start", "workflow"])
 async def test_a_run_that_outlives_its_time_fails_as_a_timeout(harness: Harness, given_to: str) -> None:
-    @harness.app.workflow(timeout="1h" if given_to == "workflow" else None)
-    async def nap(ctx: Context) -> str:
-        await ctx.sleep("2h")
-        return "awake"
-
+    nap = harness.app.workflow(timeout="1h" if given_to == "workflow" else None)(sleeps("2h", then="awake"))
     handle = await harness.start(nap, timeout="1h" if given_to == "start" else None)
     other = await harness.start(nap, timeout="1d")
     await harness.idle()
@@ -481,11 +478,7 @@ async def test_arguments_arrive_as_what_they_were(harness: Harness) -> None:
 
 
 async def test_a_result_that_does_not_come_in_time_leaves_the_run_alone(harness: Harness) -> None:
-    @harness.app.workflow
-    async def nap(ctx: Context) -> str:
-        await ctx.sleep("1h")
-        return "awake"
-
+    nap = harness.app.workflow(sleeps("1h", then="awake"))
     handle = await harness.start(nap)
     await harness.idle()
     waiting = asyncio.ensure_future(handle.result(timeout="10s"))

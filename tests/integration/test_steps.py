@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, path_of, row_of, step_keys
+from tests.programs import returns
 from windlass import Context, NotAllowed, Retry, RunFailed, StepError, StepFailed, StepInfo, current_step
 from windlass.model.duration import from_instant
 from windlass.model.step import StepStatus
@@ -493,10 +494,7 @@ async def test_a_thread_past_its_time_out_fails_and_keeps_its_slot(open_harness:
             return error.kind
         return "in time"
 
-    @harness.app.workflow
-    async def quick(ctx: Context) -> str:
-        return "quick"
-
+    quick = harness.app.workflow(returns("quick"))
     handle = await harness.start(slow)
     await eventually(lambda: bool(entered), what="the thread has begun")
     harness.clock.advance("10s")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import windlass
+from tests.programs import steps
 from windlass import AlreadyExists, App, Context, InvalidInput, NotAllowed, NotFound, ResultTimeout, RunFailed
 from windlass.client.asks import Asks
 from windlass.client.handle import Handle
@@ -197,9 +198,7 @@ def test_a_step_may_ask_the_app_that_executes_it(app: App) -> None:
     def ask_for(id: str) -> str:
         return app.sync.start(order, id, key=f"order-{id}").result()
 
-    @app.workflow
-    async def shop(ctx: Context) -> str:
-        return await ctx.step(ask_for, "7")
+    shop = app.workflow(steps(ask_for, "7"))
 
     with app.sync.worker():
         assert app.sync.start(shop).result() == "order 7 done"

@@ -21,6 +21,7 @@ from tests.integration.conftest import (
     until_path,
     until_recorded,
 )
+from tests.programs import returns, steps
 from windlass import Context, Retry, RunFailed, current_step
 from windlass.model.commands import Claim
 from windlass.model.step import StepStatus
@@ -228,12 +229,7 @@ async def test_a_worker_that_stops_lets_bodies_end_within_the_grace(open_harness
 @pytest.mark.spec("invariants:I-25", "invariants:I-03")
 async def test_a_worker_whose_grace_is_over_gives_its_runs_back_without_cost(idle_harness: Harness, gate: Gate) -> None:
     app = idle_harness.app
-
-    @app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(gate.wait, retry=Retry(1))
-        return "done"
-
+    order = app.workflow(steps(gate.wait, then="done", retry=Retry(1)))
     handle = await app.start(order)
     for times in range(1, 14):  # more often than any budget or cap
         async with app.worker():
@@ -347,11 +343,7 @@ async def test_recovered_runs_have_their_starts_on_record_before_the_body_is_ent
             return
         await gate.wait()
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await ctx.step(work)
-        return "done"
-
+    order = harness.app.workflow(steps(work, then="done"))
     handle = await harness.start(order)
     await gate.reached()
     harness.clock.advance("301s")
@@ -403,10 +395,7 @@ async def test_runs_of_another_version_are_left_to_it(open_shared: OpenHarness) 
 
 async def test_a_run_in_another_queue_waits_for_a_worker_of_that_queue(open_harness: OpenHarness) -> None:
     harness = await open_harness(queues=("default", "fast"))
-
-    @harness.app.workflow(queue="fast")
-    async def order(ctx: Context) -> str:
-        return "done"
+    order = harness.app.workflow(queue="fast")(returns("done"))
 
     assert await harness.run(order) == "done"
     slow = await harness.start(order, queue="slow")
@@ -450,11 +439,7 @@ async def test_a_worker_that_lost_its_claim_writes_nothing_more(open_shared: Ope
 @pytest.mark.spec("runs:P3.5", "runs:P3.6")
 async def test_a_claim_lasts_as_long_as_the_setting_says(open_harness: OpenHarness, gate: Gate) -> None:
     harness = await open_harness(settings=Settings(visibility_for=Duration(20 * SECOND)))
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
-
+    order = harness.app.workflow(steps(gate.wait))
     begun_at = harness.clock.now()
     handle = await harness.start(order)
     await gate.reached()

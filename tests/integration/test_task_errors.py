@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import BROKEN, ByHand, Gate, OpenHarness, eventually, path_of, until_path
+from tests.programs import nothing
 from windlass import Context, Handle, RunFailed
 from windlass.errors import ClaimLost
 from windlass.model.explanation import Explanation
@@ -264,9 +265,7 @@ async def test_a_replay_finds_the_error_anew_and_the_run_still_fails_with_the_fi
 async def test_what_was_said_under_another_claim_is_not_repeated_and_an_old_claim_says_nothing(
     idle_harness: Harness,
 ) -> None:
-    @idle_harness.app.workflow(name="order")
-    async def order(ctx: Context) -> None: ...
-
+    order = idle_harness.app.workflow(name="order")(nothing)
     handle = await idle_harness.start(order)
     first, second = ByHand(idle_harness, "A"), ByHand(idle_harness, "B")
     held = await first.claim_one()
@@ -287,9 +286,7 @@ async def test_what_was_said_under_another_claim_is_not_repeated_and_an_old_clai
 
 
 async def test_a_note_that_says_nothing_takes_the_last_one_back(idle_harness: Harness) -> None:
-    @idle_harness.app.workflow(name="order")
-    async def order(ctx: Context) -> None: ...
-
+    order = idle_harness.app.workflow(name="order")(nothing)
     handle = await idle_harness.start(order)
     hand = ByHand(idle_harness)
     held = await hand.claim_one()

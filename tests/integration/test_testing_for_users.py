@@ -14,6 +14,7 @@ from typing import Any, assert_type
 import pytest
 
 import windlass
+from tests.programs import receives
 from windlass import App, Context, InvalidInput, NotAllowed, Retry, RunFailed, StepFailed, WaitTimeout
 from windlass.client.handle import Handle
 from windlass.model.run import DEATH, RunId
@@ -218,9 +219,7 @@ async def test_time_does_not_pass_further_than_allowed(shop: Harness) -> None:
 
 
 async def test_a_run_that_only_the_test_can_wake_is_said_to_be_stuck(shop: Harness) -> None:
-    @shop.app.workflow
-    async def asks(ctx: Context) -> int:
-        return await ctx.receive(paid)
+    asks = shop.app.workflow(receives(paid))
 
     with pytest.raises(Stuck, match=r"does not end by itself.*'paid'"):
         await shop.run(asks)

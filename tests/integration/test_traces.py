@@ -13,6 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.integration.conftest import Gate
 from tests.integration.observed import Counted, Traced, attributes, is_child, observed
+from tests.programs import sleeps, steps
 from windlass import Context, Retry, RunFailed
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
@@ -155,9 +156,7 @@ async def test_a_retry_of_a_run_is_in_the_trace_of_the_run(harness: Harness, tra
         if not is_ready:
             raise ConnectionError("no")
 
-    @harness.app.workflow(retry=Retry(1))
-    async def order(ctx: Context) -> None:
-        await ctx.step(fetch)
+    order = harness.app.workflow(retry=Retry(1))(steps(fetch))
 
     async with observed(harness, traced.observer):
         first = await harness.start(order)
@@ -238,10 +237,7 @@ async def test_runs_beside_each_other_keep_their_spans_apart(
 
 async def test_a_body_that_is_stopped_ends_its_span(harness: Harness, traced: Traced) -> None:
     gate = Gate()
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(gate.wait)
+    order = harness.app.workflow(name="order")(steps(gate.wait))
 
     async with observed(harness, traced.observer):
         handle = await harness.start(order)
@@ -263,9 +259,7 @@ async def test_the_sampler_of_the_program_decides_for_the_whole_run(
     def look() -> None:
         return None
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(look)
+    order = harness.app.workflow(name="order")(steps(look))
 
     async with observed(harness, traced.observer):
         await harness.run(order)
@@ -275,10 +269,7 @@ async def test_the_sampler_of_the_program_decides_for_the_whole_run(
 
 async def test_a_sampler_that_takes_half_takes_whole_runs(harness: Harness) -> None:
     half, everything = Traced(sampler=ParentBased(TraceIdRatioBased(0.5))), Traced(sampler=ALWAYS_ON)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.sleep("1s")
+    order = harness.app.workflow(sleeps("1s"))
 
     async with observed(harness, half.observer, everything.observer):
         for _ in range(40):
@@ -304,9 +295,7 @@ async def test_a_span_processor_that_fails_hurts_no_run(
     def look() -> int:
         return 1
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> int:
-        return await ctx.step(look)
+    order = harness.app.workflow(steps(look))
 
     async with observed(harness, traced.observer):
         assert [await harness.run(order) for _ in range(3)] == [1, 1, 1]

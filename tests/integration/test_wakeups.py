@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.integration.conftest import OpenHarness, eventually, path_of, row_of, until_path, waits_for_work
+from tests.programs import returns
 from windlass import Context, Retry
 from windlass.notify.local import queue_topic
 from windlass.settings import Settings
@@ -228,11 +229,7 @@ async def test_a_workflow_declared_after_the_worker_began_is_served_at_once(open
     assert await harness.run(order, 1) == 2
     await eventually(lambda: waits_for_work(harness), what="the worker waits")
     begun_at = harness.clock.now()
-
-    @harness.app.workflow
-    async def late(ctx: Context) -> str:
-        return "late"
-
+    late = harness.app.workflow(returns("late"))
     handle = await harness.start(late)
 
     assert await handle.result() == "late"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import ByHand, OpenHarness, row_of
+from tests.programs import nothing
 from tests.wires.wired import Wired
-from windlass import Context
 from windlass.model.run import RunStatus
 from windlass.model.time import MINUTE
 from windlass.v1 import worker_pb2
@@ -22,10 +22,7 @@ BEHIND_A_SERVER = pytest.mark.parametrize("url", ["wire"], indirect=True)
 async def test_a_parked_run_is_answered_without_any_time(open_harness: OpenHarness, wait: str) -> None:
     """Whoever wants to know when it goes on reads the run: its `available_at` is the only time there is."""
     harness = await open_harness(has_worker=False)
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    order = harness.app.workflow(name="order")(nothing)
     handle = await harness.start(order)
     by = ByHand(harness)
     run = await by.claim_one()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.cli.scene import Scene
-from windlass import Context
+from tests.programs import echo, nothing, receives
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.model.commands import RegisterWorker
 from windlass.model.page import ListRuns
@@ -102,10 +102,7 @@ def test_where_the_database_stands_in_settings_that_cannot_be_read_nothing_else_
 async def put(harness: Harness, *names: str, ends_within: str | None = None, **options: Any) -> None:
     """Schedules, hourly, of a workflow that waits for something that does not come."""
     news = harness.app.event("news", str)
-
-    @harness.app.workflow(timeout=ends_within)
-    async def tidy(ctx: Context) -> None:
-        await ctx.receive(news)
+    tidy = harness.app.workflow(name="tidy", timeout=ends_within)(receives(news))
 
     for name in names:
         await harness.app.schedules.create(tidy, name=name, **({"every": "1h"} | options))
@@ -170,11 +167,7 @@ def test_a_schedule_that_waits_for_its_own_runs_is_in_order(either: Scene) -> No
 
 
 def declare_ship(harness: Harness) -> Any:
-    @harness.app.workflow
-    async def ship(ctx: Context, number: int) -> int:
-        return number
-
-    return ship
+    return harness.app.workflow(name="ship")(echo)
 
 
 def test_runs_that_nobody_ended_in_time_are_named(either: Scene) -> None:
@@ -254,9 +247,7 @@ def test_ended_runs_that_should_be_gone_are_counted(either: Scene) -> None:
 
 def test_a_workflow_may_have_a_limit_of_its_own(either: Scene) -> None:
     async def story(harness: Harness) -> None:
-        @harness.app.workflow(keep="2h")
-        async def short(ctx: Context) -> None: ...
-
+        short = harness.app.workflow(keep="2h")(nothing)
         await harness.start(declare_ship(harness), 1)
         await harness.start(short)
         await harness.idle()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.cli.scene import Scene, declare_order
-from windlass import Context, StepError
+from tests.programs import sleeps, steps
+from windlass import StepError
 from windlass.cli.terminal import wrapped
 from windlass.testing.harness import Harness
 
@@ -14,10 +15,7 @@ TEXT = "It has slept since 00:00:00 UTC (30 s) and holds no worker; it goes on a
 
 def sleeping(scene: Scene) -> str:
     async def nap(harness: Harness) -> str:
-        @harness.app.workflow
-        async def nap(ctx: Context) -> None:
-            await ctx.sleep("3m")
-
+        nap = harness.app.workflow(name="nap")(sleeps("3m"))
         handle = await harness.start(nap, key="nap-1")
         await harness.idle()
         harness.clock.advance("30s")
@@ -87,10 +85,7 @@ def test_what_users_wrote_cannot_move_the_cursor(scene: Scene) -> None:
         async def ship() -> None:
             raise StepError("\x1b[2Jgone\u202e", kind="logic")
 
-        @harness.app.workflow
-        async def order(ctx: Context) -> None:
-            await ctx.step(ship)
-
+        order = harness.app.workflow(steps(ship))
         handle = await harness.start(order)
         await harness.idle()
         return handle.id

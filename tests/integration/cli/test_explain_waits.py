@@ -11,6 +11,7 @@ import pytest
 
 from tests.architecture.source import ROOT
 from tests.integration.cli.scene import Scene, declare_order
+from tests.programs import asks, receives, sleeps
 from windlass import Context
 from windlass.cli.terminal import wrapped
 from windlass.model.commands import SetGate
@@ -40,10 +41,7 @@ def typed(words: list[str]) -> list[str]:
 async def wait(harness: Harness) -> str:
     """A run that waits for an event, an approval and a child at once."""
     replied = harness.app.event("replied", object)
-
-    @harness.app.workflow
-    async def parcel(ctx: Context) -> None:
-        await ctx.sleep("1h")
+    parcel = harness.app.workflow(name="parcel")(sleeps("1h"))
 
     @harness.app.workflow
     async def order(ctx: Context) -> None:
@@ -68,10 +66,7 @@ def test_what_is_advised_about_several_waits_ends_each_of_them(scene: Scene) -> 
 
 def test_what_is_advised_about_a_single_approval_decides_it(scene: Scene) -> None:
     async def ask(harness: Harness) -> str:
-        @harness.app.workflow
-        async def ship(ctx: Context) -> None:
-            await ctx.approval("Ship it?")
-
+        ship = harness.app.workflow(asks("Ship it?"))
         handle = await harness.start(ship)
         await harness.idle()
         return handle.id
@@ -118,14 +113,8 @@ def test_what_is_advised_about_a_paused_run_lets_it_go_on(scene: Scene) -> None:
 def test_the_table_says_in_short_what_each_run_waits_for(scene: Scene) -> None:
     async def all_kinds(harness: Harness) -> dict[str, str]:
         replied = harness.app.event("replied", object)
-
-        @harness.app.workflow
-        async def asks(ctx: Context) -> None:
-            await ctx.receive(replied, timeout="1h")
-
-        @harness.app.workflow
-        async def ships(ctx: Context) -> None:
-            await ctx.approval("Ship it?")
+        waits = harness.app.workflow(name="asks")(receives(replied, timeout="1h"))
+        ships = harness.app.workflow(name="ships")(asks("Ship it?"))
 
         @harness.app.workflow
         async def maps(ctx: Context, count: int) -> None:
@@ -136,7 +125,7 @@ def test_the_table_says_in_short_what_each_run_waits_for(scene: Scene) -> None:
             await ctx.sleep("1h")
 
         handles: dict[str, Any] = {
-            "event": await harness.start(asks),
+            "event": await harness.start(waits),
             "approval": await harness.start(ships),
             "children": await harness.start(maps, 2),
             "paused": await harness.start(ships),
@@ -145,7 +134,7 @@ def test_the_table_says_in_short_what_each_run_waits_for(scene: Scene) -> None:
         await handles["paused"].pause(by="ann")
         gate = SetGate(namespace="default", kind=GateKind.QUEUE, name="slow", is_paused=True, by="bob")
         await harness.opened.control.set_gate(gate)
-        handles["gate"] = await harness.start(asks, queue="slow")
+        handles["gate"] = await harness.start(waits, queue="slow")
         return {name: handle.id for name, handle in handles.items()}
 
     ids = scene.play(all_kinds)
@@ -163,10 +152,7 @@ def test_the_table_says_in_short_what_each_run_waits_for(scene: Scene) -> None:
 
 def test_what_people_wrote_cannot_move_the_cursor_of_a_table(scene: Scene) -> None:
     async def ask(harness: Harness) -> None:
-        @harness.app.workflow
-        async def ship(ctx: Context) -> None:
-            await ctx.approval("Ship\u202eit? [red]")
-
+        ship = harness.app.workflow(asks("Ship\u202eit? [red]"))
         await harness.start(ship)
         await harness.idle()
 

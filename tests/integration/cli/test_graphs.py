@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tests.integration.cli.samples import a_run, at
 from tests.integration.cli.scene import Scene
+from tests.programs import echo
 from windlass import JobContext, Spawn, after
 from windlass.cli.graph_page import picture
 from windlass.cli.graphs import Listing, table
@@ -23,10 +24,7 @@ def declare_release(harness: Harness, *, shards: int = 2) -> Any:
     app = harness.app
     release = app.graph("release")
     go = app.event("go", int)
-
-    @app.workflow
-    async def work(ctx: JobContext, number: int) -> int:
-        return number
+    work = app.workflow(name="work")(echo)
 
     @release.job
     async def lint(ctx: JobContext) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conformance.test_access import key_id
 from tests.integration.cli.scene import Scene
-from windlass import Context
+from tests.programs import echo
 from windlass.model.access import ACTING, Actor
 from windlass.model.commands import CancelRun
 from windlass.model.time import HOUR
@@ -14,11 +14,7 @@ from windlass.testing.harness import Harness
 
 
 def declare(harness: Harness) -> Any:
-    @harness.app.workflow
-    async def invoice(ctx: Context, id: int) -> int:
-        return id
-
-    return invoice
+    return harness.app.workflow(name="invoice")(echo)
 
 
 async def nothing(harness: Harness) -> None: ...

@@ -11,6 +11,7 @@ import pytest
 import windlass
 from tests.integration.cli.scene import Scene
 from tests.integration.conftest import eventually
+from tests.programs import returns
 from windlass.model.feed import ReadFeed
 from windlass.model.pipeline import PipelineStatus
 from windlass.model.pipeline_commands import ListEvents
@@ -419,10 +420,7 @@ def test_what_is_for_runs_only_is_refused(scene: Scene) -> None:
 
 def test_a_run_is_still_a_run(scene: Scene) -> None:
     async def story(harness: Harness) -> str:
-        @harness.app.workflow
-        async def order(ctx: windlass.Context) -> str:
-            return "done"
-
+        order = harness.app.workflow(returns("done"))
         handle = await harness.start(order)
         await harness.idle()
         return handle.id

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.integration.cli.scene import Scene
+from tests.programs import echo
 from windlass import Context
 from windlass.model.commands import RegisterWorker, SetGate
 from windlass.model.gate import GateKind
@@ -17,10 +18,7 @@ WORKER = WorkerId("wrk_01KDVQ0000000000000000000A")
 
 def declare(harness: Harness) -> tuple[Any, Any, Any]:
     paid = harness.app.event("paid", int)
-
-    @harness.app.workflow
-    async def invoice(ctx: Context, id: int) -> int:
-        return id
+    invoice = harness.app.workflow(name="invoice")(echo)
 
     @harness.app.workflow
     async def nap(ctx: Context, id: int) -> None:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from tests.integration.cli.samples import a_run, at
 from tests.integration.cli.scene import Scene, declare_order
 from tests.integration.timetable import Timetable, declare
-from windlass import Context, Retry
+from tests.programs import nothing, raises, sleeps, steps
+from windlass import Retry
 from windlass.cli.waits import in_short
 from windlass.model.run import RunStatus
 from windlass.testing.harness import Harness
@@ -24,25 +25,14 @@ async def all_kinds(harness: Harness) -> dict[str, str]:
     async def card() -> None:
         raise ConnectionError("no route\nto host")
 
-    @app.workflow
-    async def completes(ctx: Context) -> None: ...
-
-    @app.workflow
-    async def sleeps(ctx: Context) -> None:
-        await ctx.sleep("3m")
-
-    @app.workflow
-    async def retries(ctx: Context) -> None:
-        await ctx.step(card, retry=Retry(9, initial="4s", factor=1))
-
-    @app.workflow
-    async def fails(ctx: Context) -> None:
-        raise ValueError("bad order")
-
+    completes = app.workflow(name="completes")(nothing)
+    sleeper = app.workflow(name="sleeps")(sleeps("3m"))
+    retries = app.workflow(name="retries")(steps(card, retry=Retry(9, initial="4s", factor=1)))
+    fails = app.workflow(name="fails")(raises(ValueError, "bad order"))
     handles = {
         "later": await harness.start(completes, delay="2h"),
         "elsewhere": await harness.start(completes, queue="other", key="elsewhere"),
-        "sleeps": await harness.start(sleeps),
+        "sleeps": await harness.start(sleeper),
         "retries": await harness.start(retries),
         "fails": await harness.start(fails),
         "completes": await harness.start(completes, key="order-7"),
@@ -82,10 +72,7 @@ def test_a_run_at_work_names_its_holder_and_the_end_of_the_claim(scene: Scene) -
             entered.set()
             await release.wait()
 
-        @harness.app.workflow
-        async def works(ctx: Context) -> None:
-            await ctx.step(body)
-
+        works = harness.app.workflow(steps(body))
         await harness.start(works)
         await entered.wait()
         shown = await asyncio.to_thread(scene.shown, "runs")
@@ -263,10 +250,9 @@ def test_options_may_stand_in_front_of_the_command_or_behind_it(scene: Scene) ->
 
 def test_names_and_messages_cannot_speak_to_the_terminal(scene: Scene) -> None:
     async def hostile(harness: Harness) -> None:
-        @harness.app.workflow(name="odd")
-        async def odd(ctx: Context) -> None:
-            raise ValueError("\x1b[2J\x1b]0;owned\x07 [red]text[/red] \u202egnp.exe\r\n:smile:")
-
+        odd = harness.app.workflow(name="odd")(
+            raises(ValueError, "\x1b[2J\x1b]0;owned\x07 [red]text[/red] \u202egnp.exe\r\n:smile:")
+        )
         await harness.start(odd, key="[bold]key[/] \u200b")
         await harness.idle()
 

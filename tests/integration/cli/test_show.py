@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.integration.cli.samples import ENDED_WELL, STEPS, a_run, at
 from tests.integration.cli.scene import Scene, a_sale, declare_order, going_on
+from tests.programs import sleeps, steps
 from windlass import Context, Retry
 from windlass.cli.show import Story, page
 from windlass.cli.terminal import UNICODE
@@ -172,10 +173,7 @@ def test_json_tells_the_same_story(scene: Scene) -> None:
 
 def test_a_sleeping_run_says_until_when(scene: Scene) -> None:
     async def nap(harness: Harness) -> str:
-        @harness.app.workflow
-        async def nap(ctx: Context) -> None:
-            await ctx.sleep("3m")
-
+        nap = harness.app.workflow(name="nap")(sleeps("3m"))
         handle = await harness.start(nap)
         await harness.idle()
         harness.clock.advance("30s")
@@ -193,10 +191,7 @@ def test_a_run_between_two_attempts_says_when_and_after_what(scene: Scene) -> No
         async def charge() -> None:
             raise ConnectionError("gateway timed out")
 
-        @harness.app.workflow
-        async def pay(ctx: Context) -> None:
-            await ctx.step(charge, retry=Retry(9, initial="60s", factor=1))
-
+        pay = harness.app.workflow(steps(charge, retry=Retry(9, initial="60s", factor=1)))
         handle = await harness.start(pay)
         await harness.idle()
         return handle.id

@@ -20,6 +20,7 @@ from tests.integration.pipelines.shop import Shop
 from tests.integration.pipelines.till import Order, Till
 from tests.integration.server.site import BASE
 from tests.lives.pipeline_hands import ORDERS, Hands
+from tests.programs import echo
 from windlass import Context
 from windlass.dashboard.payloads import HIDDEN, MASK
 from windlass.engine.engine import Engine
@@ -291,11 +292,7 @@ async def test_what_sounds_like_a_secret_is_on_no_page(
 @pytest.mark.spec("security:S-28")
 async def test_what_only_sounds_like_a_secret_at_first_is_shown(memory_harness: Harness, memory_office: Office) -> None:
     shown = {"total_tokens": 1_234, "cookies_eaten": 5_678, "secretary": "Bob Cratchit", "at": "https://x.example/@ann"}
-
-    @memory_harness.app.workflow
-    async def keep(ctx: Context, value: dict[str, Any]) -> dict[str, Any]:
-        return value
-
+    keep = memory_harness.app.workflow(echo)
     handle = await memory_harness.start(keep, shown)
     await handle.result()
 

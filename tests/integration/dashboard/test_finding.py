@@ -13,6 +13,7 @@ import pytest
 from tests.conformance.given import poll
 from tests.integration.dashboard.office import UI, Office, act, text_of
 from tests.integration.dashboard.test_pages import Shop
+from tests.programs import echo
 from windlass import Context, JobContext, Spawn
 from windlass.engine import pages
 from windlass.model.run import RunId
@@ -324,9 +325,7 @@ async def test_what_no_step_returned_is_not_found(
 async def large_graph(harness: Harness) -> RunId:
     """One group with two matrices beside it, and more jobs than are drawn unfolded."""
     release = harness.app.graph("large")
-
-    @harness.app.workflow
-    async def shard(ctx: Context, number: int) -> None: ...
+    shard = harness.app.workflow(name="shard")(echo)
 
     @release.job(matrix={"py": [str(number) for number in range(20)]})
     async def test(ctx: JobContext, py: str) -> None: ...

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.integration.dashboard.office import UI, Office, text_of
+from tests.programs import echo
 from windlass import Context
 from windlass.dashboard.payloads import HIDDEN, LONGEST, MASK
 from windlass.model.commands import StartRun
@@ -23,10 +24,7 @@ PRIME = 2**61 - 1
 async def test_a_text_made_of_what_masking_looks_for_is_shown(
     memory_harness: Harness, memory_office: Office, text: str
 ) -> None:
-    @memory_harness.app.workflow
-    async def keep(ctx: Context, value: Any) -> Any:
-        return value
-
+    keep = memory_harness.app.workflow(echo)
     handle = await memory_harness.start(keep, text)
     await handle.result()
 

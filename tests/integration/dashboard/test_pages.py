@@ -10,6 +10,7 @@ import pytest
 import windlass
 from tests.integration.dashboard.office import UI, Office, act, text_of
 from tests.integration.server.site import DEFAULT
+from tests.programs import echo, sleeps, steps
 from windlass import Context, Firing, Retry
 from windlass.dashboard.pages.table import VIEWS
 from windlass.dashboard.payloads import MASK
@@ -48,14 +49,7 @@ class Shop:
             decision = await ctx.approval(f"Ship order {id}?")
             return decision.outcome
 
-        @app.workflow
-        async def nap(ctx: Context) -> str:
-            await ctx.sleep("1h")
-            return "slept"
-
-        @app.workflow
-        async def echo(ctx: Context, text: str) -> str:
-            return text
+        nap = app.workflow(name="nap")(sleeps("1h", then="slept"))
 
         release = app.graph("release")
 
@@ -73,7 +67,7 @@ class Shop:
         @app.schedule(cron="0 9 * * *")
         async def nightly(ctx: Context) -> None: ...
 
-        self.refund, self.order, self.nap, self.echo, self.release = refund, order, nap, echo, release
+        self.refund, self.order, self.nap, self.echo, self.release = refund, order, nap, app.workflow(echo), release
         self.harness = harness
 
     async def fail(self, id: str = "7", **options: str) -> str:
@@ -243,10 +237,7 @@ async def test_slots_in_use_are_those_of_now(office: Office, harness: Harness) -
         entered.set()
         await open_gate.wait()
 
-    @harness.app.workflow
-    async def order(ctx: Context) -> None:
-        await ctx.step(stand_still)
-
+    order = harness.app.workflow(steps(stand_still))
     browser, client = await office.signed_in(), await office.client()
     handle = await harness.start(order)
     await entered.wait()  # and no heartbeat since
@@ -262,9 +253,7 @@ async def test_slots_in_use_are_those_of_now(office: Office, harness: Harness) -
 
 
 async def test_more_than_has_ended_is_only_said_with_about(office: Office, harness: Harness) -> None:
-    @harness.app.workflow
-    async def tick(ctx: Context, number: int) -> None: ...
-
+    tick = harness.app.workflow(echo)
     browser, client = await office.signed_in(), await office.client()
 
     async def told(count: int) -> tuple[str, str, bool]:

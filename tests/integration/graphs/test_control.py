@@ -6,7 +6,8 @@ import pytest
 
 from tests.integration.conftest import Gate, eventually, log_of, path_of, row_of
 from tests.integration.graphs.looking import ends, failure, infos, row, unmet, until, until_looked_after, views
-from windlass import Context, JobContext, RunCancelled, Spawn, WrongState, after
+from tests.programs import runs
+from windlass import JobContext, RunCancelled, Spawn, WrongState, after
 from windlass.testing.harness import Harness
 
 MINUTE = 60_000_000
@@ -248,10 +249,7 @@ async def test_a_cancelled_parent_takes_the_graph_it_waits_for_with_it(harness: 
     @graph.job(needs=[build])
     async def deploy(ctx: JobContext) -> None: ...
 
-    @harness.app.workflow
-    async def parent(ctx: Context) -> None:
-        await ctx.run(graph)
-
+    parent = harness.app.workflow(runs(graph))
     handle = await harness.app.start(parent)
     await gate.reached()
     assert await handle.cancel() is True

@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.conftest import eventually
 from tests.integration.graphs.looking import ends, infos, row, until, until_looked_after
+from tests.programs import echo, receives
 from windlass import App, Context, Graph, JobContext, NotFound, RunCancelled, Spawn, WrongState, after
 from windlass.model.graph import ListGraphs, ListJobs
 from windlass.model.page import ListRuns
@@ -218,9 +219,7 @@ async def test_a_run_that_waits_for_several_graphs_goes_on_when_the_last_of_them
             await ctx.sleep("1h")
         return int(ctx.input)
 
-    @harness.app.workflow
-    async def plain(ctx: Context, number: int) -> int:
-        return number
+    plain = harness.app.workflow(echo)
 
     @harness.app.workflow
     async def parent(ctx: Context) -> int:
@@ -256,10 +255,7 @@ async def test_a_parent_that_is_cancelled_takes_its_graphs_with_it(harness: Harn
 
 async def test_what_joins_a_paused_graph_has_its_time_too(harness: Harness) -> None:
     graph, go = harness.app.graph("release"), harness.app.event("go", str)
-
-    @harness.app.workflow
-    async def member(ctx: Context) -> None:
-        await ctx.receive(go)
+    member = harness.app.workflow(receives(go))
 
     @graph.group
     async def parts(ctx: JobContext) -> list[Spawn]:

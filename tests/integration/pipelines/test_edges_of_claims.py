@@ -10,6 +10,7 @@ import windlass
 from tests.integration.conftest import Gate, OpenHarness, eventually
 from tests.integration.pipelines.looking import cut_off, look, stands, until_quiet
 from tests.integration.pipelines.till import NAME, Order, Receipt, Till, World, pass_time, refusal
+from tests.programs import passes_to
 from windlass import App
 from windlass.model.pipeline import Phase
 from windlass.settings import Settings
@@ -96,10 +97,7 @@ async def test_a_step_that_is_an_effect_is_not_called_by_one_whose_claim_ran_out
         await world.act("charge")
         return id
 
-    @harness.app.workflow
-    async def buy(ctx: windlass.Context, id: str) -> str:
-        return await ctx.step(charge, id)
-
+    buy = harness.app.workflow(passes_to(charge))
     hooks.is_armed = True
     handle = await harness.app.start(buy, "a")
 

@@ -10,6 +10,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import PATIENCE, Gate, OpenHarness, eventually, until_recorded
+from tests.programs import passes_to, steps
 from windlass.settings import Settings
 from windlass.testing.harness import Harness
 
@@ -266,10 +267,7 @@ async def test_a_reconcile_is_played_by_a_fake_in_tests(harness: Harness) -> Non
         async def next(self, ctx: windlass.NextContext, prepared: windlass.Prepared[int], result: str | None) -> None:
             got.append(result)
 
-    @app.workflow
-    async def say(ctx: windlass.Context, number: int) -> str:
-        return await ctx.step(send, number)
-
+    say = app.workflow(passes_to(send))
     answers: list[Any] = [windlass.Unknown(), windlass.Happened("fake 1")]  # where it was called, and by a later claim
     harness.replace(find, lambda number: answers.pop(0))
     await declared(app, "mail")
@@ -305,10 +303,7 @@ async def test_a_step_in_a_thread_that_takes_too_long_keeps_its_slot_and_is_aske
             raise ConnectionError("too late for anybody to hear")
         return "in time"
 
-    @app.workflow
-    async def mail(ctx: windlass.Context) -> str:
-        return await ctx.step(send, 1)
-
+    mail = app.workflow(steps(send, 1))
     handle = await app.start(mail)
     await eventually(lambda: calls == [1], what="the effect is called")
     harness.clock.advance("11s")

@@ -18,6 +18,7 @@ from tests.integration.pipelines.looking import (
     until_quiet,
 )
 from tests.integration.pipelines.till import NAME, Order, Receipt, Till, World, refusal
+from tests.programs import passes_to, returns
 from tests.scale import SCALE
 from windlass import App, Topic
 from windlass.errors import Unavailable
@@ -347,13 +348,8 @@ async def test_a_word_about_one_call_of_a_run_is_never_taken_for_a_word_about_th
         await world.act("charge")
         return id
 
-    @harness.app.workflow
-    async def buy(ctx: windlass.Context, id: str) -> str:
-        return await ctx.step(charge, id)
-
-    @harness.app.workflow
-    async def other(ctx: windlass.Context) -> None: ...
-
+    buy = harness.app.workflow(passes_to(charge))
+    other = harness.app.workflow(returns(None))
     handle = await harness.app.start(buy, "a")
     await harness.until(handle, "paused")
     hooks.is_armed = True

@@ -9,7 +9,7 @@ import pytest
 import windlass
 from tests.integration.conftest import Gate, eventually, row_of
 from tests.integration.pipelines.till import Order, Receipt, Till
-from windlass import Context
+from tests.programs import passes_to
 from windlass.model.pipeline_commands import ListHandlerRuns
 from windlass.model.time import MINUTE, SECOND, Duration
 from windlass.testing.harness import Harness
@@ -89,10 +89,7 @@ async def test_an_effect_of_a_run_of_twenty_minutes_is_called_once(harness: Harn
         door.wait(20)
         return f"receipt of {order}"
 
-    @harness.app.workflow
-    async def buy(ctx: Context, order: str) -> str:
-        return await ctx.step(charge, order)
-
+    buy = harness.app.workflow(passes_to(charge))
     handle = await harness.start(buy, "a")
     await eventually(lambda: bool(calls))
     harness.clock.call_later(TWENTY_MINUTES, door.set)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.integration.conftest import ByHand
 from tests.lives.pipeline_hands import DONE, PIPELINE, Hands
-from windlass import Context
+from tests.programs import nothing
 from windlass.errors import AlreadyExists
 from windlass.model.commands import RegisterWorker
 from windlass.model.effect import Effect, EffectStatus
@@ -115,9 +115,7 @@ async def test_an_effect_that_returned_is_refused_another_result_and_acknowledge
 
 @pytest.mark.parametrize("other", OTHERS)
 async def test_a_step_that_begins_another_call_than_it_has_begun_is_refused(idle_harness: Harness, other: str) -> None:
-    @idle_harness.app.workflow
-    async def order(ctx: Context) -> None: ...
-
+    order = idle_harness.app.workflow(name="order")(nothing)
     await idle_harness.start(order)
     hand = ByHand(idle_harness)
     run = await hand.claim_one()

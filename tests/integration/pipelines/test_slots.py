@@ -9,6 +9,7 @@ import pytest
 import windlass
 from tests.integration.conftest import Gate, OpenHarness, eventually
 from tests.integration.pipelines.test_executing import declared
+from tests.programs import returns, steps
 
 LOOKS = 20  # until what is wrongly claimed has been, at the latest
 
@@ -23,10 +24,7 @@ async def test_a_run_waits_for_the_only_slot_while_a_handler_has_it(open_harness
     async def take(ctx: windlass.NextContext, events: list[windlass.TopicEvent[int]]) -> None:
         await gate.wait()
 
-    @app.workflow
-    async def report(ctx: windlass.Context) -> str:
-        return "done"
-
+    report = app.workflow(returns("done"))
     await declared(app, "orders")
     await app.publish(numbers, 1, id="1")
     await gate.reached()
@@ -49,10 +47,7 @@ async def test_a_handler_waits_for_the_only_slot_while_a_run_has_it(open_harness
     async def take(ctx: windlass.NextContext, events: list[windlass.TopicEvent[int]]) -> None:
         seen.extend(event.payload for event in events)
 
-    @app.workflow
-    async def report(ctx: windlass.Context) -> None:
-        await ctx.step(gate.wait)
-
+    report = app.workflow(steps(gate.wait))
     await declared(app, "orders")
     await app.start(report)
     await gate.reached()

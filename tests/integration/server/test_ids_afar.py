@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 import windlass
 from tests.integration.conftest import eventually
 from tests.integration.server.process import ServerProcess
+from tests.programs import receives, runs
 from windlass.cli.main import cli
 from windlass.cli.session import Session
 
@@ -23,15 +24,8 @@ async def fill(url: str) -> None:
     """One of each kind that has an id; it stays as it is."""
     app = windlass.App(url)
     paid, letters = app.event("paid", int), app.topic("letters", str)
-
-    @app.workflow
-    async def parcel(ctx: windlass.Context) -> int:
-        return await ctx.receive(paid)
-
-    @app.workflow
-    async def order(ctx: windlass.Context) -> int:
-        return await ctx.run(parcel)
-
+    parcel = app.workflow(name="parcel")(receives(paid))
+    order = app.workflow(name="order")(runs(parcel))
     release = app.graph("release")
 
     @release.job

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from tests.programs import echo, passes_to, sleeps
 from windlass import App, Context
 from windlass.assembly import Opened, open_engine
 from windlass.errors import InvalidInput
@@ -42,12 +43,10 @@ async def test_a_program_works_through_a_server_as_it_does_with_a_database(opene
     async with Server(opened, ANYWHERE, clock=CLOCK) as server:
         app = App(server.grpc_url, settings=Settings(token=Secret(token)))
 
-        @app.workflow
-        async def order(ctx: Context, number: int) -> int:
-            return await ctx.step(double, number)
-
         async def double(number: int) -> int:
             return 2 * number
+
+        order = app.workflow(passes_to(double))
 
         async with app, app.worker():
             handle = await app.start(order, 21)
@@ -63,10 +62,7 @@ async def test_it_is_not_ready_first_then_lets_calls_end_then_shuts_its_doors(op
     server = Server(opened, ANYWHERE, clock=CLOCK)
     await server.__aenter__()
     app = App(server.grpc_url, settings=Settings(token=Secret(token)))
-
-    @app.workflow
-    async def forever(ctx: Context) -> None:
-        await ctx.sleep("1d")
+    forever = app.workflow(sleeps("1d"))
 
     async with app, grpc.aio.insecure_channel(server.grpc_url.removeprefix("grpc://")) as channel:
         async with app.worker():
@@ -155,10 +151,7 @@ async def test_workers_that_wait_for_work_do_not_hold_a_server_up_and_find_it_ag
     server = await Server(opened, patient, clock=CLOCK).__aenter__()
     port = int(server.grpc_url.rpartition(":")[2])
     app = App(server.grpc_url, settings=Settings(token=Secret(token), poll_for=Duration(HOUR)))
-
-    @app.workflow
-    async def order(ctx: Context, number: int) -> int:
-        return number
+    order = app.workflow(echo)
 
     async with app, app.worker():
         assert await (await app.start(order, 1)).result() == 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import windlass
+from tests.programs import nothing
 from windlass.model.run import RunId, RunStatus
 from windlass.model.signal import Action, ActionKind, DeclaredSignal, Trigger, TriggerKind
 from windlass.rules.firing_inputs import NO_ARGUMENTS
@@ -247,9 +248,7 @@ async def test_a_subject_that_cannot_be_watched_is_refused(
 
 async def test_when_does_one_thing(app: windlass.App) -> None:
     item = await app.items.create("Move the server")
-
-    @app.workflow
-    async def page(ctx: windlass.Context) -> None: ...
+    page = app.workflow(nothing)
 
     with pytest.raises(windlass.InvalidInput, match="when\\(\\) does one thing, and got start and task"):
         await app.when(item, enters="done", start=page, task="Look")

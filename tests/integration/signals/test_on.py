@@ -10,6 +10,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness, eventually
+from tests.programs import returns
 from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
 from windlass.testing.harness import Harness
@@ -125,10 +126,7 @@ async def test_other_states_in_the_code_are_other_states_in_the_database(shared_
 async def test_a_script_enters_no_signals(shared_url: str) -> None:
     app = windlass.App(shared_url, settings=Settings())
     declare(app, [])
-
-    @app.workflow
-    async def hello(ctx: windlass.Context) -> str:
-        return "hello"
+    hello = app.workflow(returns("hello"))
 
     def run() -> str:
         return app.run(hello)

@@ -9,6 +9,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness
+from tests.programs import raises
 from windlass.assembly import open_engine
 from windlass.embedded import Embedded, in_process
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
@@ -105,10 +106,7 @@ async def test_what_fails_though_its_signal_is_over_is_said(opened: Embedded, ca
 async def test_a_loop_through_a_child_is_cut_like_any_other(open_harness: OpenHarness) -> None:
     """What the signal starts starts, as its child, what the signal watches."""
     app, paged = windlass.App(":memory:", settings=Settings()), list[str]()
-
-    @app.workflow
-    async def order(ctx: windlass.Context) -> None:
-        raise windlass.StepError("declined")
+    order = app.workflow(raises(windlass.StepError, "declined"))
 
     @app.on(order, enters="failed")
     async def page(ctx: windlass.Context, firing: windlass.Firing) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness
+from tests.programs import sleeps
 from windlass.client.items import Item, Items
 from windlass.client.signals import Signal, Signals
 from windlass.client.sync_signals import SyncItem, SyncItems, SyncSignal, SyncSignals
@@ -429,10 +430,7 @@ def test_nothing_is_left_out_of_the_blocking_door(awaited: type, blocking: type)
 @pytest.mark.in_process
 async def test_the_blocking_door_has_the_same_signals_and_items(url: str) -> None:
     app = windlass.App(url, settings=Settings())
-
-    @app.workflow
-    async def wait(ctx: windlass.Context) -> None:
-        await ctx.sleep("1h")
+    wait = app.workflow(sleeps("1h"))
 
     @app.workflow
     async def page(ctx: windlass.Context, firing: windlass.Firing) -> str:

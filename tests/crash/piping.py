@@ -17,7 +17,7 @@ from windlass.define.pipeline_context import HandlerContext
 from windlass.model.effect import EffectStatus
 from windlass.model.pipeline import EventStatus, Issue, Pipeline, PipelineStatus
 from windlass.model.time import SECOND
-from windlass.testing.harness import Stuck
+from windlass.testing.errors import Stuck
 
 __all__ = ["LOST", "NOTHING", "REFUSED"]
 

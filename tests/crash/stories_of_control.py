@@ -33,7 +33,7 @@ def declare_bosses(life: Life) -> None:
 
     @life.app.workflow(name="busy_boss")
     async def busy_boss(ctx: windlass.Context, item: str) -> list[object]:
-        return await asyncio.gather(ctx.step(press, item), ctx.run(follower, item))
+        return list(await asyncio.gather(ctx.step(press, item), ctx.run(follower, item)))
 
     life.memory.update(paid=paid, boss=boss, busy_boss=busy_boss)
 

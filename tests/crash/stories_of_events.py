@@ -32,8 +32,10 @@ def declare_events(life: Life) -> None:
 
     @life.app.workflow(name="both")
     async def both(ctx: windlass.Context, item: str) -> list[object]:
-        return await asyncio.gather(
-            seen(life, ctx, "press", ctx.step(press, item)), seen(life, ctx, "receive/paid", ctx.receive(paid))
+        return list(
+            await asyncio.gather(
+                seen(life, ctx, "press", ctx.step(press, item)), seen(life, ctx, "receive/paid", ctx.receive(paid))
+            )
         )
 
     @life.app.workflow(name="patient")

@@ -52,7 +52,7 @@ test: $(STAMP)
 
 # Whoever adds a file that takes long measures anew what begins first.
 durations: $(STAMP)
-	@WINDLASS_RECORD_DURATIONS=1 $(PYTEST) $(SIDE_BY_SIDE) --numprocesses 4
+	@$(PYTEST) $(SIDE_BY_SIDE) --numprocesses 4 --keep-durations
 
 torture: $(STAMP)
 	@WINDLASS_TEST_SCALE=10 $(PYTEST) tests/crash tests/model tests/processes tests/faults

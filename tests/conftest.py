@@ -1,8 +1,4 @@
-"""What every test may ask for: a clock it moves itself, and a PostgreSQL database of its own.
-
-With WINDLASS_REQUIRE_ALL=1 a test that does not run is a test that fails: CI must not be green because something was
-missing on its machine.
-"""
+"""What every test may ask for, a clock and a PostgreSQL database of its own; and what a run says at its end."""
 
 from __future__ import annotations
 
@@ -16,6 +12,7 @@ import pytest
 from tests import durations
 from tests.costs import cost_of, watched
 from tests.durations import Stopwatch
+from tests.require_all import pytest_make_collect_report, pytest_runtest_makereport
 from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
 
@@ -23,11 +20,18 @@ from windlass.testing.postgres import PostgresServer
 # process, once there was a server in it, ends that child.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
-REQUIRE_ALL = os.environ.get("WINDLASS_REQUIRE_ALL") == "1"
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]  # pytest finds these hooks here
+
 FIGURE = "figure"
 FIGURES: list[str] = []  # of all tests, in the process that reports
 BROWSER = "tests/browser/"
 STOPWATCH = Stopwatch()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--keep-durations", action="store_true", help="keep what each file took, for the order of the next"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -85,7 +89,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         FIGURES.extend(str(line) for name, line in report.user_properties if name == FIGURE)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if FIGURES:
         terminalreporter.section("figures")
         for line in sorted(FIGURES):
@@ -99,30 +103,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("time")
         for line in STOPWATCH.lines():
             terminalreporter.write_line(line)
-    if durations.IS_RECORDING:
+    if config.getoption("keep_durations"):
         STOPWATCH.keep()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    refuse_if_not_run(report)
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    report = yield
-    refuse_if_not_run(report)
-    return report
-
-
-def refuse_if_not_run(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn skipped, expected to fail, and passed against expectation into failed."""
-    expected_to_fail = hasattr(report, "wasxfail")
-    if REQUIRE_ALL and (report.outcome == "skipped" or expected_to_fail):
-        reason = report.wasxfail if expected_to_fail else report.longrepr
-        if expected_to_fail:
-            del report.wasxfail  # with it, the terminal would count the report as an expected failure
-        report.outcome = "failed"
-        report.longrepr = f"WINDLASS_REQUIRE_ALL=1, and this did not run: {reason}"

@@ -76,7 +76,7 @@ FIXTURES = {
 
 NOT_PURE = frozenset({"socket.bind", "socket.connect", "subprocess.Popen", "os.exec", "os.posix_spawn"})
 WRITING = frozenset("wax+")
-KEPT_BY_HYPOTHESIS = ".hypothesis"
+MADE_BY_TOOLS = (".hypothesis", "__pycache__")
 
 
 def cost_of(item: pytest.Item) -> str:
@@ -109,7 +109,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_written(path: object, mode: str | None, flags: int) -> bool:
-    return bool(WRITING & set(mode or "")) and KEPT_BY_HYPOTHESIS not in str(path)
+    return bool(WRITING & set(mode or "")) and not any(name in str(path) for name in MADE_BY_TOOLS)
 
 
 def _opened(connection: apsw.Connection) -> None:

@@ -7,7 +7,6 @@ them anew.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 KEPT = Path(__file__).with_suffix(".json")
-IS_RECORDING = os.environ.get("WINDLASS_RECORD_DURATIONS") == "1"
 SHOWN = 10
 UNKNOWN_SECONDS = 10.0  # of a file that was never measured
 

@@ -22,8 +22,8 @@ SAMPLES = {
 
 
 def outcome_of(directory: Path, *, require_all: str) -> subprocess.CompletedProcess[str]:
-    """Run the samples under the real conftest, in a process and a directory of their own."""
-    (directory / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    """Run the samples under the real hooks, in a process and a directory of their own."""
+    (directory / "conftest.py").write_text((ROOT / "tests" / "require_all.py").read_text())
     (directory / "pytest.ini").write_text("[pytest]\n")
     command = [
         sys.executable,

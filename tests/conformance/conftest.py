@@ -56,7 +56,7 @@ def migrated_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def place(store_kind: str, request: pytest.FixtureRequest) -> str:
+def store_place(store_kind: str, request: pytest.FixtureRequest) -> str:
     """The path or URL of an empty database."""
     if store_kind == "memory":
         return ":memory:"
@@ -74,38 +74,38 @@ def place(store_kind: str, request: pytest.FixtureRequest) -> str:
     return url
 
 
-def store_at(store_kind: str, place: str, clock: FakeClock) -> SqliteStore | PostgresStore:
-    return PostgresStore(place, clock=clock) if store_kind == "postgres" else SqliteStore(place, clock=clock)
+def store_at(kind: str, place: str, clock: FakeClock) -> SqliteStore | PostgresStore:
+    return PostgresStore(place, clock=clock) if kind == "postgres" else SqliteStore(place, clock=clock)
 
 
 @pytest.fixture
-async def store(store_kind: str, place: str, clock: FakeClock) -> AsyncIterator[Store]:
+async def store(store_kind: str, store_place: str, clock: FakeClock) -> AsyncIterator[Store]:
     """Takes its time from `clock`."""
-    opened = store_at(store_kind, place, clock)
+    opened = store_at(store_kind, store_place, clock)
     await opened.open()
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-async def second_store(store_kind: str, place: str, store: Store, clock: FakeClock) -> AsyncIterator[Store]:
+async def second_store(store_kind: str, store_place: str, store: Store, clock: FakeClock) -> AsyncIterator[Store]:
     """Another one on the same database. What is in memory belongs to one connection: there it is the same object."""
     if store_kind == "memory":
         yield store
         return
-    opened = store_at(store_kind, place, clock)
+    opened = store_at(store_kind, store_place, clock)
     await opened.open()
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-async def until_blocked(store_kind: str, place: str, store: Store, second_store: Store) -> AsyncIterator[Blocked]:
+async def until_blocked(store_kind: str, store_place: str, store: Store, second_store: Store) -> AsyncIterator[Blocked]:
     """Wait until the write that was just begun on `store` waits for a transaction of `second_store`."""
     if store_kind != "postgres":
         yield _until_begun(store, second_store)
         return
-    session = await asyncpg.connect(place)
+    session = await asyncpg.connect(store_place)
 
     async def wait() -> None:
         """PostgreSQL knows who waits for a row lock, so here the wait is proven."""

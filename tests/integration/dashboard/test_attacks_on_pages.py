@@ -391,6 +391,7 @@ async def test_a_note_with_what_no_database_keeps_is_refused_on_a_page(
     assert answer.status_code == 400
     assert "no NUL characters" in text_of(answer)
     assert unseen_in(answer) == []
+    assert "data-live" not in answer.text  # its address takes a form, and nobody may ask it for the page again
 
 
 # Addresses

@@ -9,8 +9,8 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness
-from windlass.assembly import open_engine
-from windlass.embedded import Embedded, in_process
+from tests.integration.signals.conftest import opened_on
+from windlass.embedded import Embedded
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.model.item import CreateItem, DeleteItem, ItemStatus, TransitionItem
 from windlass.model.signal import (
@@ -30,7 +30,6 @@ from windlass.model.signal import (
     TriggerKind,
 )
 from windlass.model.time import DAY, HOUR, Duration
-from windlass.runtime import seeded_rng
 from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
 
@@ -39,7 +38,7 @@ NAMESPACE = "default"
 
 @pytest.fixture
 async def opened(url: str, clock: FakeClock) -> AsyncIterator[Embedded]:
-    opened = in_process(await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng("look")))
+    opened = await opened_on(url, clock)
     yield opened
     await opened.close()
 

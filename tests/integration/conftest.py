@@ -341,6 +341,17 @@ async def until_recorded(harness: Harness, handle: Handle[Any], key: str) -> Non
     await eventually(is_recorded, what=f"step {key} is on record")
 
 
+_BEGUN: set[asyncio.Future[Any]] = set()
+
+
+def begin(asked: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Begin something in a task of its own, which nobody awaits."""
+    task = asyncio.ensure_future(asked)
+    _BEGUN.add(task)
+    task.add_done_callback(_BEGUN.discard)
+    return task
+
+
 class AnswerLost(NoHooks):
     """Loses the answer to one transaction, after it was committed."""
 

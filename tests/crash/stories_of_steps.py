@@ -26,6 +26,7 @@ from windlass.model.failure import Failure, FailureKind
 from windlass.model.run import RunStatus
 from windlass.model.step import StepKind
 from windlass.model.time import SECOND, Duration
+from windlass.worker.worker import Worker
 
 # --- starts, claims, steps --------------------------------------------------------------------------------------------
 
@@ -138,12 +139,18 @@ def declare_slow(life: Life) -> None:
     life.memory.update(slow=slow, long=long)
 
 
+async def begin_slow(life: Life, *, seconds: int) -> Worker:
+    """A worker has claimed a run, and is inside the first of its bodies."""
+    worker = await life.hire()
+    await life.settle()
+    await life.start(life.memory["slow"], seconds)
+    await life.settle()
+    return worker
+
+
 @scenario(declare_slow)
 async def observed_start(life: Life) -> None:
-    await life.hire()
-    await life.settle()
-    await life.start(life.memory["slow"], 3)
-    await life.settle()
+    await begin_slow(life, seconds=3)
     await life.advance("20ms")
     await life.advance("3s")
 
@@ -151,10 +158,7 @@ async def observed_start(life: Life) -> None:
 @scenario(declare_slow)
 async def renewal_on_the_way(life: Life) -> None:
     """More than half of the claim is used up, so the completion renews it, and the next body needs no renewal."""
-    await life.hire()
-    await life.settle()
-    await life.start(life.memory["slow"], 20)
-    await life.settle()
+    await begin_slow(life, seconds=20)
     await life.advance("21s")
 
 
@@ -170,10 +174,7 @@ async def renewal_before_a_long_body(life: Life) -> None:
 @scenario(declare_slow)
 async def claim_that_ran_out(life: Life) -> None:
     """The body takes longer than its claim lasts: it is stopped, and the run is recovered."""
-    await life.hire()
-    await life.settle()
-    await life.start(life.memory["slow"], 300)
-    await life.settle()
+    await begin_slow(life, seconds=300)
     await life.advance("29s")
     await life.advance("2s")
 
@@ -181,10 +182,7 @@ async def claim_that_ran_out(life: Life) -> None:
 @scenario(declare_slow)
 async def clock_that_jumped(life: Life) -> None:
     """The wall clock jumps, so the claim is over while its holder is still at work: the old token is refused."""
-    await life.hire()
-    await life.settle()
-    await life.start(life.memory["slow"], 10)
-    await life.settle()
+    await begin_slow(life, seconds=10)
     life.clock.jump("31s")
     await life.advance("5s")
     await life.advance("6s")
@@ -192,10 +190,7 @@ async def clock_that_jumped(life: Life) -> None:
 
 @scenario(declare_slow)
 async def release_on_a_graceful_stop(life: Life) -> None:
-    worker = await life.hire()
-    await life.settle()
-    await life.start(life.memory["slow"], 300)
-    await life.settle()
+    worker = await begin_slow(life, seconds=300)
     await life.advance("20ms")
     await life.dismiss(worker)
     await life.hire()

@@ -27,9 +27,11 @@ FIGURES: list[str] = []  # of all tests, in the process that reports
 
 # Files are executed side by side, in this order: what takes long must not begin when all the rest is over.
 LONGEST = (
-    "tests/crash/test_every_point_on_a_server.py",
-    "tests/crash/test_every_point.py",
     "tests/crash/test_stories.py",
+    "tests/crash/points/test_claims.py",
+    "tests/crash/points/test_pipelines.py",
+    "tests/crash/points/test_steps.py",
+    "tests/crash/points/",
     "tests/conformance/",
     "tests/plans/",
     "tests/processes/",

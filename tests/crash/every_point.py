@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import ModuleType
 from zlib import crc32
 
 import pytest
@@ -25,7 +27,36 @@ KNOWN = {
 
 ON_SQLITE = {stories_of_signals.__name__: stories_of_signals.TRANSACTIONS}  # all of them are tried in test_signals.py
 
-every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
+
+def each_of(scenarios: Sequence[Scenario]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scenario", scenarios, ids=lambda scenario: scenario.name.replace(" ", "-"))
+
+
+def every_scenario_of(theme: ModuleType) -> pytest.MarkDecorator:
+    """Those that this module tells."""
+    return each_of([scenario for scenario in SCENARIOS if scenario.drive.__module__ == theme.__name__])
+
+
+every_scenario = each_of(SCENARIOS)
+
+
+@pytest.mark.spec("invariants:I-01", "invariants:I-02", "invariants:I-03", "invariants:I-04", "invariants:I-05")
+@pytest.mark.spec("invariants:I-06", "invariants:I-07", "invariants:I-08", "invariants:I-09", "invariants:I-10")
+@pytest.mark.spec("invariants:I-11", "invariants:I-12", "invariants:I-13", "invariants:I-14", "invariants:I-15")
+@pytest.mark.spec("invariants:I-16", "invariants:I-17", "invariants:I-18", "invariants:I-19", "invariants:I-20")
+@pytest.mark.spec("invariants:I-21", "invariants:I-23", "invariants:I-24", "invariants:I-25", "invariants:I-26")
+@pytest.mark.spec("invariants:I-27", "invariants:I-28", "invariants:I-29", "invariants:I-30", "invariants:I-31")
+@pytest.mark.spec("invariants:I-32", "invariants:I-50", "invariants:I-51", "invariants:I-53", "invariants:I-54")
+@pytest.mark.spec("invariants:I-33", "invariants:I-34", "invariants:I-35", "invariants:I-36", "invariants:I-37")
+@pytest.mark.spec("invariants:I-38", "invariants:I-39", "invariants:I-40", "invariants:I-41", "invariants:I-44")
+@pytest.mark.spec("invariants:I-45", "invariants:I-57", "invariants:I-64", "invariants:I-65")
+class EveryPoint:
+    """The test of the files in `points`. Each has one theme: they take longest, and files are executed side by side."""
+
+    def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
+        self, scenario: Scenario, places: Places, figures: list[str]
+    ) -> None:
+        crash_everywhere(scenario, places, figures)
 
 
 def crash_everywhere(scenario: Scenario, places: Places, figures: list[str]) -> None:

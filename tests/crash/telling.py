@@ -15,7 +15,7 @@ from tests.lives.life import Drive, Life
 from windlass.errors import RunFailed, StepFailed
 from windlass.model.page import ListRuns
 
-SCENARIOS: list[Scenario] = []
+REGISTERED: list[Scenario] = []
 TOLD: dict[tuple[str, str], Case] = {}
 Declare = Callable[[Life], None]
 ROUNDS = 100  # of letting time pass, before a run that does not come there is given up
@@ -28,7 +28,7 @@ def scenario(
     given = {"max_recoveries": max_recoveries, **(settings or {})}
 
     def add(drive: Drive) -> Drive:
-        SCENARIOS.append(
+        REGISTERED.append(
             Scenario(
                 name=drive.__name__.replace("_", " "),
                 declare=declare,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crash.every_point import every_scenario
 from tests.crash.places import Places
-from tests.crash.scenarios import SCENARIOS
 from tests.crash.telling import told
 from tests.invariants.checkers import stores_agree
 from tests.lives.crashes import Scenario, play
 from tests.lives.faults import Moment, Point
-
-every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name.replace(" ", "-"))
 
 
 @pytest.mark.spec("invariants:I-60")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.crash import stories_of_signals
-from tests.crash.every_point import crashed
+from tests.crash.every_point import crashed, each_of
 from tests.crash.places import Places
 from tests.crash.scenarios import SCENARIOS, named
 from tests.crash.stories_of_signals import TRANSACTIONS
@@ -25,7 +25,7 @@ from windlass.model.signal import FiringStatus
 
 OURS = [scenario for scenario in SCENARIOS if scenario.declare.__module__ == stories_of_signals.__name__]
 
-every_story = pytest.mark.parametrize("scenario", OURS, ids=lambda scenario: scenario.name.replace(" ", "-"))
+every_story = each_of(OURS)
 
 
 def points_of(scenario: Scenario, places: Places) -> list[Point]:

@@ -23,6 +23,7 @@ from tests.integration.wires import (
     is_wired,
     lead_through_wire,
 )
+from tests.older import make_older
 from tests.scale import SCALE
 from tests.wires.wired import Wired
 from windlass.app import App
@@ -156,6 +157,21 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 def shared_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """A database that several apps may open, and that outlives them."""
     yield from _new_database(request.param, request)
+
+
+@pytest.fixture(params=["disk", "postgres"], scope="module")
+def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A database of an older Windlass, for tests that leave it as it is."""
+    if request.param == "disk":
+        url = str(tmp_path_factory.mktemp("old") / "shop.db")
+        make_older(url)
+        yield url
+        return
+    server = request.getfixturevalue("postgres_server")
+    url = server.create_database()
+    make_older(url)
+    yield url
+    server.drop_database(url)
 
 
 @pytest.fixture
@@ -323,6 +339,17 @@ async def until_recorded(harness: Harness, handle: Handle[Any], key: str) -> Non
         return key in await step_keys(harness, handle)
 
     await eventually(is_recorded, what=f"step {key} is on record")
+
+
+_BEGUN: set[asyncio.Future[Any]] = set()
+
+
+def begin(asked: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Begin something in a task of its own, which nobody awaits."""
+    task = asyncio.ensure_future(asked)
+    _BEGUN.add(task)
+    task.add_done_callback(_BEGUN.discard)
+    return task
 
 
 class AnswerLost(NoHooks):

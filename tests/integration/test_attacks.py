@@ -154,14 +154,9 @@ async def test_a_run_that_is_dropped_while_the_store_is_away_is_given_back_when_
     assert "release" in [entry.cause for entry in await log_of(harness, handle.id)]
 
 
-@pytest.mark.in_process("its clock runs 250 times faster than time, so that claims end within a few calls of the wire")
-@pytest.mark.spec("invariants:I-03", "invariants:I-61")
-async def test_a_result_that_waits_to_be_written_is_not_lost_with_the_branch_beside_it(
-    open_harness: OpenHarness,
-) -> None:
-    """A failure that cannot be written drops the run; what another branch has worked for goes out before that."""
-    store, gate, broken = Away(), Gate(), Gate()
-    harness = await open_harness(hooks=store)
+async def cut_off_beside_a_failure(open_harness: OpenHarness, store: Away, gate: Gate) -> tuple[Harness, Handle[Any]]:
+    """A run whose store goes away before one branch has its result behind the gate, and another one fails."""
+    harness, broken = await open_harness(hooks=store), Gate()
 
     async def fail() -> None:
         if broken.entries == 0:
@@ -179,6 +174,17 @@ async def test_a_result_that_waits_to_be_written_is_not_lost_with_the_branch_bes
     store.is_away = True
     gate.open()
     broken.open()
+    return harness, handle
+
+
+@pytest.mark.in_process("its clock runs 250 times faster than time, so that claims end within a few calls of the wire")
+@pytest.mark.spec("invariants:I-03", "invariants:I-61")
+async def test_a_result_that_waits_to_be_written_is_not_lost_with_the_branch_beside_it(
+    open_harness: OpenHarness,
+) -> None:
+    """A failure that cannot be written drops the run; what another branch has worked for goes out before that."""
+    store, gate = Away(), Gate()
+    harness, handle = await cut_off_beside_a_failure(open_harness, store, gate)
     await until_tried(harness, store, "1m")
     store.is_away = False
 
@@ -192,25 +198,8 @@ async def test_a_run_is_not_given_back_before_the_results_that_the_store_could_n
     open_harness: OpenHarness,
 ) -> None:
     """The store comes back between the last try to write a result and the first one to give the run back."""
-    store, gate, broken = Away(), Gate(), Gate()
-    harness = await open_harness(hooks=store)
-
-    async def fail() -> None:
-        if broken.entries == 0:
-            await broken.wait()
-            raise OSError("reset")
-
-    @harness.app.workflow
-    async def order(ctx: Context) -> str:
-        await asyncio.gather(ctx.step(gate.wait, name="pay"), ctx.step(fail))
-        return "done"
-
-    handle = await harness.start(order)
-    await gate.reached()
-    await broken.reached()
-    store.is_away = True
-    gate.open()
-    broken.open()
+    store, gate = Away(), Gate()
+    harness, handle = await cut_off_beside_a_failure(open_harness, store, gate)
     await until_tried(harness, store, "1m")
     store.only = "complete_steps"
     await until_tried(harness, store, "1m")

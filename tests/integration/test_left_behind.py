@@ -9,21 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Gate, eventually, path_of, until_recorded
+from tests.integration.conftest import Gate, begin, eventually, path_of, until_recorded
 from tests.integration.graphs.looking import ends
 from tests.programs import sleeps
 from windlass import App, Context, Handle, JobContext, Retry, RunFailed, StepFailed
 from windlass.testing.harness import Harness
-
-_BEGUN: set[asyncio.Future[Any]] = set()
-
-
-def begin(asked: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Begin something in a task of its own, which nobody awaits."""
-    task = asyncio.ensure_future(asked)
-    _BEGUN.add(task)
-    task.add_done_callback(_BEGUN.discard)
-    return task
 
 
 async def double(number: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -118,21 +118,6 @@ BLOCKING = [name for name in READING if not name.startswith(("Item.", "Signal.")
 @pytest.fixture(params=["disk", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "shop.db") if request.param == "disk" else request.getfixturevalue("postgres_url")
-
-
-@pytest.fixture(params=["disk", "postgres"], scope="module")
-def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """For tests that leave it as it is."""
-    if request.param == "disk":
-        url = str(tmp_path_factory.mktemp("old") / "shop.db")
-        make_older(url)
-        yield url
-        return
-    server = request.getfixturevalue("postgres_server")
-    url = server.create_database()
-    make_older(url)
-    yield url
-    server.drop_database(url)
 
 
 def held(name: str, program: Program, asked: Any) -> Any:

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from tests.integration.conftest import Gate, OpenHarness, eventually, row_of, step_keys, until_recorded
-from windlass import Context, InvalidInput
+from windlass import Context, Handle, InvalidInput
 from windlass.model.duration import from_instant
 from windlass.model.time import Instant
 from windlass.testing.harness import Harness
@@ -157,23 +157,29 @@ async def test_a_restart_does_not_start_a_sleep_over(idle_harness: Harness) -> N
     assert (await row_of(idle_harness, handle)).attempts == 2  # nobody claimed it while it slept
 
 
-@pytest.mark.spec("invariants:I-07")
-async def test_a_lost_claim_does_not_start_a_sleep_over(harness: Harness, gate: Gate) -> None:
+async def asleep_beside_a_body(harness: Harness, gate: Gate, duration: str) -> tuple[Handle[str], list[int]]:
+    """A run of two branches, one asleep and one at the gate; and each time at which the sleeper wakes."""
     woke: list[int] = []
 
     @harness.app.workflow
     async def both(ctx: Context) -> str:
         async def nap() -> None:
-            await ctx.sleep("200s")
+            await ctx.sleep(duration)
             woke.append(harness.clock.now())
 
         await asyncio.gather(nap(), ctx.step(gate.wait))
         return "done"
 
-    begun_at = harness.clock.now()
     handle = await harness.start(both)
     await gate.reached()
     await until_recorded(harness, handle, "sleep/1")
+    return handle, woke
+
+
+@pytest.mark.spec("invariants:I-07")
+async def test_a_lost_claim_does_not_start_a_sleep_over(harness: Harness, gate: Gate) -> None:
+    begun_at = harness.clock.now()
+    handle, woke = await asleep_beside_a_body(harness, gate, "200s")
     harness.clock.advance("301s")  # both the sleep and the claim have run out
     await gate.reached(2)
     gate.open()
@@ -236,21 +242,8 @@ async def test_a_run_that_sleeps_beside_a_body_keeps_its_slot_until_the_body_end
 
 
 async def test_a_short_sleep_beside_a_long_body_wakes_in_time(harness: Harness, gate: Gate) -> None:
-    woke: list[int] = []
-
-    @harness.app.workflow
-    async def both(ctx: Context) -> str:
-        async def nap() -> None:
-            await ctx.sleep("10s")
-            woke.append(harness.clock.now())
-
-        await asyncio.gather(nap(), ctx.step(gate.wait))
-        return "done"
-
     begun_at = harness.clock.now()
-    handle = await harness.start(both)
-    await gate.reached()
-    await until_recorded(harness, handle, "sleep/1")
+    handle, woke = await asleep_beside_a_body(harness, gate, "10s")
     executions = [execution for worker in harness.app._workers for execution in worker.executions]
     await eventually(lambda: bool(executions[0].waits.timed), what="its worker knows when to wake it")
     harness.clock.advance(10 * SECOND - 1)

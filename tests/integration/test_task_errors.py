@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
-from tests.integration.conftest import BROKEN, ByHand, Gate, OpenHarness, eventually, path_of, until_path
+from tests.integration.conftest import BROKEN, ByHand, Gate, OpenHarness, begin, eventually, path_of, until_path
 from tests.programs import nothing
 from windlass import Context, Handle, RunFailed
 from windlass.errors import ClaimLost
@@ -21,15 +20,6 @@ from windlass.store.base import NoHooks
 from windlass.testing.harness import Harness
 
 TOLD = "no task has retrieved that"
-_BEGUN: set[asyncio.Future[Any]] = set()
-
-
-def begin(asked: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Begin something in a task of its own, which nobody awaits."""
-    task = asyncio.ensure_future(asked)
-    _BEGUN.add(task)
-    task.add_done_callback(_BEGUN.discard)
-    return task
 
 
 async def double(number: int) -> int:

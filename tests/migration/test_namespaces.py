@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-
-import apsw
-import asyncpg
 import pytest
 
+from tests.migration.databases import Database
 from windlass.store import migrate
 from windlass.store.migrate import migrations
-from windlass.store.postgres.store import PostgresStore
-from windlass.store.sqlite.store import SqliteStore
-from windlass.testing.clock import FakeClock
 
 BEFORE = 5  # the last schema without namespaces
 RUN = (
@@ -34,59 +27,19 @@ USES = (
 FOUND = ["Zebra", "default", "gates", "runs", "schedules", "workers", "äpfel"]
 
 
-def older(monkeypatch: pytest.MonkeyPatch) -> None:
+EMPTY = {"sqlite": "x''", "postgres": "'\\x'"}
+
+
+async def test_a_database_of_before_gets_a_row_for_each(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     known = migrations
     monkeypatch.setattr(migrate, "migrations", lambda dialect: known(dialect)[:BEFORE])
-
-
-def test_a_file_of_before_gets_a_row_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "windlass.db"
-
-    def open_and_close() -> None:
-        async def run() -> None:
-            store = SqliteStore(str(path), clock=FakeClock())
-            await store.open()
-            await store.close()
-
-        asyncio.run(run())
-
-    older(monkeypatch)
-    open_and_close()
+    await database.open_and_close()
     monkeypatch.undo()
-    database = apsw.Connection(str(path))
     for statement in USES:
-        database.execute(statement.format(empty="x''"))
-    database.close()
+        await database.change(statement.format(empty=EMPTY[database.dialect]))
 
-    open_and_close()
+    await database.open_and_close()
 
-    database = apsw.Connection(str(path))
-    rows = database.execute("select name, is_enabled, created_at, disabled_at from namespaces order by name").fetchall()
-    polls = database.execute("select poll from workers").fetchall()
-    database.close()
+    rows = await database.ask("select name, is_enabled, created_at, disabled_at from namespaces order by name")
     assert rows == [(name, 1, 0, None) for name in FOUND]
-    assert polls == [(0,)]
-
-
-async def test_a_postgres_schema_of_before_gets_a_row_for_each(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def open_and_close() -> None:
-        store = PostgresStore(postgres_url)
-        await store.open()
-        await store.close()
-
-    older(monkeypatch)
-    await open_and_close()
-    monkeypatch.undo()
-    session = await asyncpg.connect(postgres_url, server_settings={"search_path": "windlass"})
-    for statement in USES:
-        await session.execute(statement.format(empty="'\\x'"))
-
-    await open_and_close()
-
-    rows = await session.fetch("select name, is_enabled, created_at, disabled_at from namespaces order by name")
-    polls = await session.fetch("select poll from workers")
-    await session.close()
-    assert [tuple(row) for row in rows] == [(name, 1, 0, None) for name in FOUND]
-    assert [tuple(row) for row in polls] == [(0,)]
+    assert await database.ask("select poll from workers") == [(0,)]

@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -195,19 +195,7 @@ class Nemesis:
         return 1
 
     async def _stop_worker(self) -> int:
-        if not self._well_workers:
-            return 0
-        place = self._chance.choice(sorted(self._well_workers))
-        self._well_workers.discard(place)
-        victim = self._site.workers[place]
-        victim.send(signal.SIGSTOP)
-
-        def heal() -> None:
-            victim.send(signal.SIGCONT)
-            self._well_workers.add(place)
-
-        self._later(self._chance.uniform(0.2, 1.5 * VISIBILITY), heal)  # some of them beyond their claims
-        return 1
+        return self._stop(self._site.workers, self._well_workers)
 
     async def _kill_server(self) -> int:
         if not self._well_servers:
@@ -227,16 +215,20 @@ class Nemesis:
         return 1
 
     async def _stop_server(self) -> int:
-        if not self._well_servers:
+        return self._stop(self._site.servers, self._well_servers)
+
+    def _stop(self, processes: Sequence[Child | ServerProcess], well: set[int]) -> int:
+        """One of those that are well stands still for a while, in some cases beyond its claims."""
+        if not well:
             return 0
-        place = self._chance.choice(sorted(self._well_servers))
-        self._well_servers.discard(place)
-        victim = self._site.servers[place]
+        place = self._chance.choice(sorted(well))
+        well.discard(place)
+        victim = processes[place]
         victim.send(signal.SIGSTOP)
 
         def heal() -> None:
             victim.send(signal.SIGCONT)
-            self._well_servers.add(place)
+            well.add(place)
 
         self._later(self._chance.uniform(0.2, 1.5 * VISIBILITY), heal)
         return 1

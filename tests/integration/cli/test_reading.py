@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,21 +29,6 @@ async def order(ctx: windlass.Context, id: str) -> None: ...
 @pytest.fixture(params=["disk", "postgres"])
 def place(request: pytest.FixtureRequest, folder: Path) -> str:
     return str(folder / "shop.db") if request.param == "disk" else request.getfixturevalue("postgres_url")
-
-
-@pytest.fixture(params=["disk", "postgres"], scope="module")
-def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """For commands that leave it as it is."""
-    if request.param == "disk":
-        url = str(tmp_path_factory.mktemp("old") / "shop.db")
-        make_older(url)
-        yield url
-        return
-    server = request.getfixturevalue("postgres_server")
-    url = server.create_database()
-    make_older(url)
-    yield url
-    server.drop_database(url)
 
 
 def test_every_command_reads_or_changes() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.conformance.given import FAILURE, NAMESPACE, claim_one, finished, start
@@ -30,10 +28,7 @@ from tests.conformance.given_signals import (
 )
 from tests.conformance.hooks import Recorder, record
 from tests.conformance.test_control import cancelling
-from tests.invariants.checkers import judge
-from tests.invariants.evidence import Evidence, take_snapshot
-from windlass.assembly import open_engine
-from windlass.embedded import Embedded, in_process
+from tests.integration.signals.conftest import blocked, opened_on
 from windlass.engine.engine import Engine
 from windlass.model.checkup import Grade
 from windlass.model.commands import RetryRun
@@ -46,32 +41,8 @@ from windlass.model.signal import (
     TriggerKind,
 )
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration, Instant
-from windlass.runtime import seeded_rng
-from windlass.settings import Settings
 from windlass.store.signal_rows import SignalValues
 from windlass.testing.clock import FakeClock
-
-
-async def opened_on(url: str, clock: FakeClock, seed: str = "failing") -> Embedded:
-    return in_process(await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng(seed)))
-
-
-@pytest.fixture
-async def engine(url: str, clock: FakeClock) -> AsyncIterator[Engine]:
-    """An engine without a coordinator: the test decides when one looks. At the end everything is judged."""
-    opened = await opened_on(url, clock)
-    yield opened.engine
-    last = await take_snapshot(opened.engine.parts.store, at=clock.now(), life=1)
-    assert judge(Evidence(snapshots=(last,))) == []
-    await opened.close()
-
-
-async def blocked(engine: Engine, action: Action = FOLLOW_UP, **fields: bool) -> Signal:
-    """A signal that has fired, and of which nobody has worked anything."""
-    item = await new_item(engine, state="doing")
-    signal = await watch(engine, on_item(item, "blocked"), action, **fields)
-    await move(engine, item, "blocked")
-    return signal
 
 
 def break_work(engine: Engine) -> Recorder:

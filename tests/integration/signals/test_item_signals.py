@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.conformance.given import NAMESPACE, claim_one, engine_on, finished, poll
@@ -24,10 +22,6 @@ from tests.conformance.given_signals import (
     tasks_of,
     watch,
 )
-from tests.invariants.checkers import judge
-from tests.invariants.evidence import Evidence, take_snapshot
-from windlass.assembly import open_engine
-from windlass.embedded import in_process
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.engine.engine import Engine
 from windlass.model.feed import ReadFeed
@@ -35,19 +29,7 @@ from windlass.model.item import DeleteItem
 from windlass.model.signal import FIRED, Signal, SignalNews
 from windlass.model.time import MINUTE
 from windlass.model.worker import Served
-from windlass.runtime import seeded_rng
-from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
-
-
-@pytest.fixture
-async def engine(url: str, clock: FakeClock) -> AsyncIterator[Engine]:
-    """An engine without a coordinator: the test decides when one looks. At the end everything is judged."""
-    opened = in_process(await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng("signals")))
-    yield opened.engine
-    last = await take_snapshot(opened.engine.parts.store, at=clock.now(), life=1)
-    assert judge(Evidence(snapshots=(last,))) == []
-    await opened.close()
 
 
 async def announced(engine: Engine, signal: Signal) -> list[SignalNews]:

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec.structs import replace
 
-from windlass.assembly import open_engine
-from windlass.embedded import Embedded, in_process
+from tests.integration.signals.conftest import opened_on
+from windlass.embedded import Embedded
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.model.item import CreateItem, ItemId, ItemStatus, TransitionItem
 from windlass.model.signal import CreateSignal, SignalStatus, SignalVerb, SteerSignal, Trigger, TriggerKind
-from windlass.runtime import seeded_rng
-from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
 
 NAMESPACE = "default"
@@ -21,7 +19,7 @@ NAMESPACE = "default"
 
 @pytest.fixture
 async def opened(url: str, clock: FakeClock) -> AsyncIterator[Embedded]:
-    opened = in_process(await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng("again")))
+    opened = await opened_on(url, clock)
     yield opened
     await opened.close()
 

@@ -9,9 +9,9 @@ import pytest
 
 import windlass
 from tests.integration.conftest import OpenHarness
+from tests.integration.signals.conftest import opened_on
 from tests.programs import raises
-from windlass.assembly import open_engine
-from windlass.embedded import Embedded, in_process
+from windlass.embedded import Embedded
 from windlass.engine.coordinator.coordinator import Coordinator, CoordinatorSettings
 from windlass.model.item import CreateItem, DeleteItem, ItemStatus, TransitionItem
 from windlass.model.signal import (
@@ -31,7 +31,6 @@ from windlass.model.signal import (
     TriggerKind,
 )
 from windlass.model.time import DAY, HOUR, Duration
-from windlass.runtime import seeded_rng
 from windlass.settings import Settings
 from windlass.testing.clock import FakeClock
 
@@ -40,7 +39,7 @@ NAMESPACE = "default"
 
 @pytest.fixture
 async def opened(url: str, clock: FakeClock) -> AsyncIterator[Embedded]:
-    opened = in_process(await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng("look")))
+    opened = await opened_on(url, clock)
     yield opened
     await opened.close()
 

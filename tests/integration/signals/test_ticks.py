@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.conformance.given import NAMESPACE, engine_on, start
@@ -13,9 +11,6 @@ from tests.conformance.given_signals import (
     coordinator,
     fire,
     firings,
-    move,
-    new_item,
-    on_item,
     on_workflow,
     seen,
     standing,
@@ -24,49 +19,24 @@ from tests.conformance.given_signals import (
 )
 from tests.conformance.hooks import record
 from tests.integration.conftest import OpenHarness
-from tests.invariants.checkers import judge, stores_agree
-from tests.invariants.evidence import Evidence, Snapshot, take_snapshot
-from windlass.assembly import open_engine
-from windlass.embedded import Embedded, in_process
+from tests.integration.signals.conftest import blocked, opened_on
+from tests.invariants.checkers import stores_agree
+from tests.invariants.evidence import Snapshot, take_snapshot
+from windlass.embedded import in_process
 from windlass.engine.engine import Engine
 from windlass.engine.signal.work import claim_firings
 from windlass.model.signal import (
     CLAIM_FOR,
     Action,
     DeleteSignal,
-    Signal,
     Trigger,
     TriggerKind,
     UpdateSignal,
 )
 from windlass.model.time import DAY, HOUR, MINUTE, SECOND, Duration
-from windlass.runtime import seeded_rng
 from windlass.settings import Settings, load_settings
 from windlass.store.queries.checks import CheckQueries, SchemaObject
 from windlass.testing.clock import FakeClock
-
-
-async def opened_on(url: str, clock: FakeClock, seed: str = "ticks") -> Embedded:
-    return in_process(await open_engine(url, Settings(coordinates=False), clock=clock, rng=seeded_rng(seed)))
-
-
-@pytest.fixture
-async def engine(url: str, clock: FakeClock) -> AsyncIterator[Engine]:
-    """An engine without a coordinator: the test decides when one looks. At the end everything is judged."""
-    opened = await opened_on(url, clock)
-    yield opened.engine
-    last = await take_snapshot(opened.engine.parts.store, at=clock.now(), life=1)
-    assert judge(Evidence(snapshots=(last,))) == []
-    await opened.close()
-
-
-async def blocked(engine: Engine, action: Action = FOLLOW_UP, **fields: bool) -> Signal:
-    """A signal that has fired, and of which nobody has worked anything."""
-    item = await new_item(engine, state="doing")
-    signal = await watch(engine, on_item(item, "blocked"), action, **fields)
-    await move(engine, item, "blocked")
-    return signal
-
 
 # A tick
 

@@ -4,39 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.rules import signal_values
+from tests.unit.rules.signal_values import ITEM, RUN
 from windlass.model.run import RunId
-from windlass.model.signal import ANY, Action, ActionKind, Signal, SignalId, SignalStatus, Trigger, TriggerKind
+from windlass.model.signal import ANY, Action, ActionKind, Signal, Trigger, TriggerKind
 from windlass.model.time import HOUR, SECOND, Duration, Instant
 from windlass.rules.signal_words import does, how_often, in_words, watched
 
-RUN = "run_" + "0" * 26
-ITEM = "itm_" + "0" * 26
 NINE = Instant(1_796_115_600 * SECOND)  # 2026-12-01 09:00 UTC
 PAGE = Action(kind=ActionKind.START, workflow="page_on_call", queue="default")
 
 
 def signal(trigger: Trigger, action: Action = PAGE, *, repeats: bool = False) -> Signal:
-    return Signal(
-        namespace="default",
-        id=SignalId("sig_" + "0" * 26),
-        key=None,
-        trigger=trigger,
-        action=action,
-        payload=None,
-        repeats=repeats,
-        status=SignalStatus.ARMED,
-        reason=None,
-        fired=0,
-        last_fired_at=None,
-        available_at=None,
-        declared_in=None,
-        is_declared=True,
-        armed_xid=0,
-        armed_seq=0,
-        changed_by=None,
-        created_at=NINE,
-        changed_at=NINE,
-    )
+    return signal_values.signal(trigger, action=action, repeats=repeats, is_declared=True)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ async def test_an_empty_database_gets_the_whole_schema(database: Database) -> No
     await database.open_and_close()
 
     assert await database.tables() == TABLES
-    meta = dict(await database.ask("select key, value from meta"))
+    meta: dict[str, str] = dict(await database.ask("select key, value from meta"))
     assert meta == {"application": "windlass", "schema_version": str(len(migrations(database.dialect)))}
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests import durations
 from tests.costs import cost_of, watched
 from tests.durations import Stopwatch
+from tests.emptying import Emptier
 from tests.require_all import pytest_make_collect_report, pytest_runtest_makereport
 from windlass.testing.clock import FakeClock
 from windlass.testing.postgres import PostgresServer
@@ -65,6 +66,13 @@ def postgres_server() -> Iterator[PostgresServer]:
     """One cluster for the whole session, started by the first test that needs it."""
     with PostgresServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def emptier() -> Iterator[Emptier]:
+    emptier = Emptier()
+    yield emptier
+    emptier.close()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from tests.conformance.hooks import record
-from tests.emptying import EMPTY_EVERY_TABLE
+from tests.emptying import Emptier
 from windlass.store.base import Store
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
@@ -56,7 +56,7 @@ def migrated_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def store_place(store_kind: str, request: pytest.FixtureRequest) -> str:
+def store_place(store_kind: str, emptier: Emptier, request: pytest.FixtureRequest) -> str:
     """The path or URL of an empty database."""
     if store_kind == "memory":
         return ":memory:"
@@ -65,12 +65,7 @@ def store_place(store_kind: str, request: pytest.FixtureRequest) -> str:
         return str(folder / "windlass.db")
     url: str = request.getfixturevalue("migrated_url")
 
-    async def empty() -> None:
-        session = await asyncpg.connect(url)
-        await session.execute(EMPTY_EVERY_TABLE)
-        await session.close()
-
-    asyncio.run(empty())
+    emptier.empty(url)
     return url
 
 

@@ -9,11 +9,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
-import asyncpg
 import msgspec
 import pytest
 
-from tests.emptying import EMPTY_EVERY_TABLE
+from tests.emptying import Emptier
 from tests.integration.wires import (
     WIRE,
     WIRE_POSTGRES,
@@ -65,16 +64,11 @@ class OpenHarness(Protocol):
     async def __call__(self, **options: Any) -> Harness: ...
 
 
-OTHERS_OUT = """
-select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-"""
-
-
 class PostgresDatabases:
     """Migrated databases without rows, one for each test that runs at the moment."""
 
-    def __init__(self, server: PostgresServer) -> None:
-        self._server = server
+    def __init__(self, server: PostgresServer, emptier: Emptier) -> None:
+        self._server, self._emptier = server, emptier
         self._empty: list[str] = []
 
     def take(self) -> str:
@@ -85,22 +79,13 @@ class PostgresDatabases:
         return self._empty.pop()
 
     def give_back(self, url: str) -> None:
-        _in_thread(_empty(url))
+        self._emptier.empty(url, are_others_out=True)
         self._empty.append(url)
 
 
 async def _migrate(url: str) -> None:
     async with App(url, settings=Settings()):
         pass
-
-
-async def _empty(url: str) -> None:
-    connection = await asyncpg.connect(url, ssl=False)
-    try:
-        await connection.execute(OTHERS_OUT)
-        await connection.execute(EMPTY_EVERY_TABLE)
-    finally:
-        await connection.close()
 
 
 def _in_thread(work: Coroutine[Any, Any, None]) -> None:
@@ -121,8 +106,8 @@ def _in_thread(work: Coroutine[Any, Any, None]) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_databases(postgres_server: PostgresServer) -> PostgresDatabases:
-    return PostgresDatabases(postgres_server)
+def postgres_databases(postgres_server: PostgresServer, emptier: Emptier) -> PostgresDatabases:
+    return PostgresDatabases(postgres_server, emptier)
 
 
 def _new_database(kind: str, request: pytest.FixtureRequest) -> Iterator[str]:

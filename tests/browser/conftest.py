@@ -5,6 +5,7 @@ It is started once for a file, which takes a second; each test has a context of 
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 
@@ -13,6 +14,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+CLOSING_SECONDS = 30.0
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
@@ -24,7 +26,13 @@ async def browser() -> AsyncIterator[Browser]:
     program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
     if program is None:
         pytest.skip("there is no browser here: apt-get install chromium")
-    async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=program, args=list(QUIET))
-        yield launched
-        await launched.close()
+    manager = async_playwright()
+    playwright = await manager.start()
+    launched = await playwright.chromium.launch(executable_path=program, args=list(QUIET))
+    yield launched
+    try:
+        async with asyncio.timeout(CLOSING_SECONDS):
+            await launched.close()
+            await playwright.stop()
+    except TimeoutError:  # the tests are over: a driver that does not end must not keep the others from being run
+        manager._connection._transport._proc.kill()  # type: ignore[attr-defined]

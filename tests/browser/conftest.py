@@ -28,6 +28,7 @@ async def browser() -> AsyncIterator[Browser]:
         pytest.skip("there is no browser here: apt-get install chromium")
     manager = async_playwright()
     playwright = await manager.start()
+    driver: asyncio.subprocess.Process = manager._connection._transport._proc  # type: ignore[attr-defined]
     launched = await playwright.chromium.launch(executable_path=program, args=list(QUIET))
     yield launched
     try:
@@ -35,4 +36,4 @@ async def browser() -> AsyncIterator[Browser]:
             await launched.close()
             await playwright.stop()
     except TimeoutError:  # the tests are over: a driver that does not end must not keep the others from being run
-        manager._connection._transport._proc.kill()  # type: ignore[attr-defined]
+        driver.kill()

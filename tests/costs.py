@@ -41,13 +41,26 @@ PLACES = {
     "tests/integration/demo/": "process",
     "tests/integration/processes/": "process",
     "tests/integration/server/": "wire",
+    "tests/integration/test_examples.py": "process",
+    "tests/integration/test_file_watch.py": "process",
+    "tests/integration/test_hostile_bodies.py": "process",
+    "tests/integration/test_metrics_port.py": "wire",
+    "tests/integration/test_observed_apps.py": "process",
+    "tests/integration/test_postgres_launcher.py": "process",
+    "tests/integration/test_pytest_plugin.py": "process",
+    "tests/integration/test_sync.py": "process",
+    "tests/integration/test_tutorial.py": "process",
     "tests/invariants/": "memory",
+    "tests/invariants/test_graph_checkers.py": "disk",
+    "tests/invariants/test_pipeline_checkers.py": "disk",
     "tests/lives/": "disk",
     "tests/migration/": "disk",
     "tests/model/": "postgres",
     "tests/plans/": "disk",
     "tests/processes/": "process",
     "tests/property/": "pure",
+    "tests/property/test_graphs.py": "disk",
+    "tests/property/test_pipelines.py": "disk",
     "tests/spec/": "pure",
     "tests/spec/test_verification.py": "process",
     "tests/stores/": "disk",
@@ -109,6 +122,8 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_written(path: object, mode: str | None, flags: int) -> bool:
+    if isinstance(path, int):  # it is open already
+        return False
     return bool(WRITING & set(mode or "")) and not any(name in str(path) for name in MADE_BY_TOOLS)
 
 

@@ -19,8 +19,9 @@ def test_ci_runs_every_test_there_is_and_takes_no_excuse() -> None:
     (recipe,) = re.findall(r"^test:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
 
     assert re.search(r"WINDLASS_REQUIRE_ALL=1.*make test|WINDLASS_REQUIRE_ALL=1\n(?:.*\n)*.*make test", ci)
-    assert "pytest" in recipe
-    options = recipe.partition("pytest")[2]
+    variables = dict(re.findall(r"^(PYTEST|SIDE_BY_SIDE) := (.*)$", makefile, re.MULTILINE))
+    options = re.sub(r"\$\((PYTEST|SIDE_BY_SIDE)\)", lambda found: variables[found[1]], recipe).partition("pytest")[2]
+    assert "--numprocesses" in options
     assert not re.search(r" (-k|-m|--deselect|--ignore|--lf|--maxfail|-x)\b", options)  # nothing is left out
     assert "make test" in (ROOT / "README.md").read_text()
 

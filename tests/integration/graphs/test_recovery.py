@@ -151,7 +151,7 @@ async def test_a_job_that_waits_for_nothing_is_found_mended_and_told(
 
     declare_graph(later.app)
     handle = await harness.app.start(declare_graph(harness.app), queue="default")
-    async with harness.app.worker():  # which opens it, and serves none of its jobs
+    async with harness.app.worker(queues=("default",)):  # which opens it, and serves none of its jobs
         await until(handle, unresolved="waiting")
     await count_one_too_many(harness, (await infos(handle))["stuck"].id)
     found = await unmet(harness, handle)
@@ -199,7 +199,7 @@ async def test_a_job_that_counts_no_needs_and_is_not_due_goes_the_way_of_its_edg
 
     declare_graph(later.app)
     handle = await harness.app.start(declare_graph(harness.app), queue="default")
-    async with harness.app.worker():
+    async with harness.app.worker(queues=("default",)):
         await until(handle, below="waiting")
     stranded = {"free": 1, "early": 2, "never": 1}
     for name, needs in stranded.items():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import durations
-from tests.costs import cost_of, watched
+from tests.costs import CHEAP, cost_of, is_dear, watched
 from tests.durations import Stopwatch
 from tests.emptying import Emptier
 from tests.require_all import pytest_make_collect_report, pytest_runtest_makereport
@@ -30,9 +32,15 @@ STOPWATCH = Stopwatch()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--keep-durations", action="store_true", help="keep what each file took, for the order of the next"
-    )
+    parser.addoption("--quick", action="store_true", help="only what needs no more than memory")
+    parser.addoption("--keep-durations", action="store_true", help="keep what each file took, for the next order")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To collect all tests takes longer than a third of them."""
+    if config.getoption("quick") and is_dear(collection_path.relative_to(config.rootpath).as_posix()):
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -41,7 +49,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"Several tests have the same name: {', '.join(repeated)}")
     for item in items:
         item.add_marker(cost_of(item))
+    if config.getoption("quick"):
+        dear = [item for item in items if cost_of(item) not in CHEAP]
+        config.hook.pytest_deselected(items=dear)
+        items[:] = [item for item in items if cost_of(item) in CHEAP]
     items[:] = durations.in_order(items, durations.known())
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are here to stay: no look for garbage has to go through them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,6 +23,8 @@ import pytest
 
 COSTS = ("pure", "memory", "disk", "postgres", "wire", "process", "browser")  # cheapest first
 
+CHEAP = ("pure", "memory")
+
 # The longest beginning of a path decides.
 PLACES = {
     "tests/architecture/": "pure",
@@ -92,13 +94,25 @@ WRITING = frozenset("wax+")
 MADE_BY_TOOLS = (".hypothesis", "__pycache__")
 
 
+def is_dear(path: str) -> bool:
+    """Is there nothing cheap in this file, or in this folder?"""
+    if not path.endswith(".py"):
+        return PLACES.get(f"{path}/", "pure") not in CHEAP
+    return place_of(path) not in (None, *CHEAP)
+
+
+def place_of(path: str) -> str | None:
+    place = max((place for place in PLACES if path.startswith(place)), key=len, default=None)
+    return None if place is None else PLACES[place]
+
+
 def cost_of(item: pytest.Item) -> str:
     """The dearest that is known of it."""
     path = item.nodeid.partition("::")[0]
-    place = max((place for place in PLACES if path.startswith(place)), key=len, default=None)
+    place = place_of(path)
     if place is None:
         raise pytest.UsageError(f"{path} is in no folder of tests/costs.py: say there what its tests cost.")
-    found = [PLACES[place]]
+    found = [place]
     found += [FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in FIXTURES]
     callspec = getattr(item, "callspec", None)
     for value in () if callspec is None else callspec.params.values():
@@ -141,7 +155,7 @@ apsw.connection_hooks.append(_opened)
 def watched(cost: str) -> Iterator[None]:
     """In this block nothing dearer may be done than it says."""
     global _watched
-    _watched = cost if cost in ("pure", "memory") else ""
+    _watched = cost if cost in CHEAP else ""
     try:
         yield
     finally:

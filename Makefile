@@ -44,8 +44,8 @@ demo: $(STAMP)
 PYTEST := $(BIN)/python -m pytest --quiet
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-# Without what takes longest of it: random input, and the stores by themselves.
-QUICK := tests/architecture tests/bench tests/integration tests/unit
+# Without what takes longest of it: random input, the stores by themselves, and what goes over a wire.
+QUICK := tests/architecture tests/bench tests/integration tests/unit --ignore tests/unit/server
 
 quick: $(STAMP)
 	@$(PYTEST) $(SIDE_BY_SIDE) --numprocesses 2 --quick -p no:schemathesis $(or $(TESTS),$(QUICK))
